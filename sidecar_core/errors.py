@@ -1,0 +1,14 @@
+"""The one error class for what a user reads.
+
+Raised wherever input, settings, weights or the machine make a run impossible. The message is one
+line that says what was wrong, what the limit is, and what to do. It becomes `gr.Error` on the page
+and exit code 2 on the command line, and nothing in between catches it.
+"""
+
+
+class SidecarError(Exception):
+    """Something a user can understand and act on; `str(error)` is the line to show."""
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: the user asked for it
+    """Raised inside the engine when a Stop was requested; never shown as an error."""

@@ -1,0 +1,238 @@
+"""The fold over a run's events: every figure that the page, the command line and exports show.
+
+`RunReport.add(event)` takes the events in order, at any moment the properties are the figures so
+far. A ratio is None before anything was judged: shown as "–", never as 0, 100 % or NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sidecar_core.events import (
+    Event,
+    Phase,
+    PhaseChanged,
+    PrefillProgress,
+    RoundStarted,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SummaryFinished,
+    TagsFinished,
+    TagsSkipped,
+    TagText,
+    TokenAccepted,
+    TokenBonus,
+    TokenCorrected,
+    TokenDrafted,
+    TokenRejected,
+)
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """`part / whole`, or None where there is no whole yet."""
+    return part / whole if whole else None
+
+
+def shown(value: float | None, digits: int = 3) -> str:
+    """A ratio as text; "–" where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+@dataclass(slots=True)
+class PlaceCount:
+    """How the tokens at one place of the draft block fared."""
+
+    drafted: int = 0
+    judged: int = 0
+    accepted: int = 0
+
+
+@dataclass(slots=True)
+class TaggerReport:
+    """What one tagger wrote; `finished` holds its costs once it is done."""
+
+    text: str = ""
+    finished: TagsFinished | None = None
+    skipped: str | None = None
+
+    def as_dict(self) -> dict[str, Any] | None:
+        done = self.finished
+        if done is None:
+            return None
+        return {
+            "text": done.text,
+            "tags": list(done.tags),
+            "kv_tokens": done.kv_tokens,
+            "kv_bytes": done.kv_bytes,
+            "prefill_tokens": done.prefill_tokens,
+            "seconds": round(done.seconds, 4),
+        }
+
+
+@dataclass(slots=True)
+class RunReport:
+    """State of one run, folded from its events."""
+
+    started: RunStarted | None = None
+    phase: Phase | None = None
+    prefill: dict[str, PrefillProgress] = field(default_factory=dict)
+    text: str = ""
+    ids: list[int] = field(default_factory=list)
+    overlaps: list[float] = field(default_factory=list)
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    places: list[PlaceCount] = field(default_factory=list)
+    alpha_by_round: list[tuple[int, float]] = field(default_factory=list)
+    first_token_seconds: float | None = None
+    summary_started: float | None = None
+    last_token_seconds: float | None = None
+    taggers: dict[str, TaggerReport] = field(
+        default_factory=lambda: {"sidecar": TaggerReport(), "standalone": TaggerReport()}
+    )
+    summary: SummaryFinished | None = None
+    finished: RunFinished | None = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> RunReport:
+        report = cls()
+        for event in events:
+            report.add(event)
+        return report
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        match event:
+            case RunStarted():
+                self.started = event
+            case PhaseChanged():
+                self.phase = event.phase
+                if event.phase == "summary":
+                    self.summary_started = event.seconds
+            case PrefillProgress():
+                self.prefill[event.model] = event
+            case RoundStarted():
+                self.rounds = event.round + 1
+            case TokenDrafted():
+                self.drafted += 1
+                self._place(event.place).drafted += 1
+            case TokenAccepted():
+                self.accepted += 1
+                self._judged(event)
+                self._place(event.place).accepted += 1
+                self._emit(event)
+            case TokenRejected():
+                self.rejected += 1
+                self._judged(event)
+            case TokenCorrected() | TokenBonus():
+                self._emit(event)
+            case TagText():
+                self.taggers[event.tagger].text += event.text
+            case TagsFinished():
+                self.taggers[event.tagger].finished = event
+            case TagsSkipped():
+                self.taggers[event.tagger].skipped = event.why
+            case SummaryFinished():
+                self.summary = event
+                self.text = event.text
+            case RunFinished():
+                self.finished = event
+            case RunFailed():
+                self.error = event.message
+
+    def _place(self, place: int) -> PlaceCount:
+        while len(self.places) <= place:
+            self.places.append(PlaceCount())
+        return self.places[place]
+
+    def _judged(self, event: TokenAccepted | TokenRejected) -> None:
+        self._place(event.place).judged += 1
+        if event.overlap is not None:
+            self.overlaps.append(event.overlap)
+            point = (event.round, sum(self.overlaps) / len(self.overlaps))
+            if self.alpha_by_round and self.alpha_by_round[-1][0] == event.round:
+                self.alpha_by_round[-1] = point
+            else:
+                self.alpha_by_round.append(point)
+
+    def _emit(self, event: TokenAccepted | TokenCorrected | TokenBonus) -> None:
+        self.ids.append(event.id)
+        self.text += event.text
+        self.last_token_seconds = event.seconds
+        if self.first_token_seconds is None:
+            self.first_token_seconds = event.seconds
+
+    @property
+    def judged(self) -> int:
+        return self.accepted + self.rejected
+
+    @property
+    def emitted(self) -> int:
+        return len(self.ids)
+
+    @property
+    def target_passes(self) -> int:
+        return self.summary.target_passes if self.summary else self.rounds
+
+    @property
+    def alpha(self) -> float | None:
+        """Mean overlap over the judged positions."""
+        return ratio(sum(self.overlaps), len(self.overlaps))
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        """accepted / judged."""
+        return ratio(self.accepted, self.judged)
+
+    @property
+    def efficiency(self) -> float | None:
+        """accepted / drafted."""
+        return ratio(self.accepted, self.drafted)
+
+    @property
+    def tokens_per_pass(self) -> float | None:
+        """Emitted tokens per target pass; corrected and bonus tokens count."""
+        return ratio(self.emitted, self.target_passes) if self.emitted else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Emitted tokens per second since the summary phase began (prefill not counted)."""
+        if self.summary_started is None or self.last_token_seconds is None:
+            return None
+        return ratio(self.emitted, self.last_token_seconds - self.summary_started)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result object of `run --json`."""
+        started = self.started
+        return {
+            "summary": self.text,
+            "summary_ids": list(self.ids),
+            "alpha": self.alpha,
+            "acceptance_rate": self.acceptance_rate,
+            "efficiency": self.efficiency,
+            "accepted": self.accepted,
+            "judged": self.judged,
+            "drafted": self.drafted,
+            "emitted": self.emitted,
+            "target_passes": self.target_passes,
+            "tokens_per_pass": self.tokens_per_pass,
+            "tokens_per_second": self.tokens_per_second,
+            "acceptance_by_place": [ratio(p.accepted, p.judged) for p in self.places],
+            "finish_reason": self.summary.reason if self.summary else None,
+            "sidecar": self.taggers["sidecar"].as_dict(),
+            "standalone": self.taggers["standalone"].as_dict(),
+            "prompt_tokens": {
+                "target": started.target_tokens if started else None,
+                "draft": started.draft_tokens if started else None,
+                "suffix": started.suffix_tokens if started else None,
+            },
+            "timings": dict(self.finished.timings) if self.finished else {},
+            "pair": started.pair if started else None,
+            "precision": started.precision if started else None,
+            "settings": dict(started.settings) if started else {},
+        }

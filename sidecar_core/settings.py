@@ -1,0 +1,96 @@
+"""What a visitor can choose for a run, with its limits: the only place that knows them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from sidecar_core.errors import SidecarError
+
+DraftPrompt = Literal["compound", "identical", "unrelated"]
+Positions = Literal["natural", "rebased"]
+
+MAX_ARTICLE_CHARS = 200_000
+"""Longer text is refused before it is tokenised."""
+
+MAX_ARTICLE_TOKENS = 4_096
+"""Longer articles are refused with their token count; nothing is cut silently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Inclusive limits of one number, `integer` or not."""
+
+    low: float
+    high: float
+    integer: bool = False
+
+
+RANGES = {
+    "gamma": Range(0, 16, integer=True),
+    "temperature": Range(0.0, 2.0),
+    "top_k": Range(0, 1_000, integer=True),
+    "top_p": Range(0.01, 1.0),
+    "max_tokens": Range(1, 512, integer=True),
+    "seed": Range(0, 2**31 - 1, integer=True),
+}
+"""Limits of every numeric setting, for `validate` and for the page's sliders."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """One run's settings. `validate()` raises SidecarError; everything downstream trusts them.
+
+    `gamma` tokens are drafted per round (0: the target decodes alone). `top_k` 0 and `top_p` 1
+    switch those filters off; `temperature` 0 is greedy.
+    """
+
+    draft_prompt: DraftPrompt = "compound"
+    draft_text: str = "Yankee Doodle"
+    suffix_masking: bool = True
+    document_masking: bool = True
+    positions: Positions = "natural"
+    gamma: int = 4
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    max_tokens: int = 160
+    seed: int = 0
+    task: str = "hashtags"
+
+    def validate(self) -> RunSettings:
+        """Itself, or SidecarError naming the field, its value and its limits."""
+        for name, limits in RANGES.items():
+            _check_number(name, getattr(self, name), limits)
+        for name, choices in (
+            ("draft_prompt", get_args(DraftPrompt)),
+            ("positions", get_args(Positions)),
+        ):
+            if (value := getattr(self, name)) not in choices:
+                raise SidecarError(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
+        for name in ("suffix_masking", "document_masking"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise SidecarError(f"{name} is {value!r}; it must be true or false.")
+        if not isinstance(self.draft_text, str) or len(self.draft_text) > 4_000:
+            raise SidecarError("The draft text must be text of at most 4,000 characters.")
+        if self.draft_prompt == "unrelated" and not self.draft_text.strip():
+            raise SidecarError("An unrelated draft prompt needs some text; type a few words.")
+        if not isinstance(self.task, str):
+            raise SidecarError("The task must be given by its name.")
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def _check_number(name: str, value: Any, limits: Range) -> None:
+    span = f"from {limits.low:g} to {limits.high:g}"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise SidecarError(f"{name} is {value!r}; it must be a number {span}.")
+    if limits.integer and value != int(value):
+        raise SidecarError(f"{name} is {value!r}; it must be a whole number {span}.")
+    if not limits.low <= value <= limits.high:
+        raise SidecarError(f"{name} is {value:g}; it must be {span}.")
