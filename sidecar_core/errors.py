@@ -10,5 +10,5 @@ class SidecarError(Exception):
     """Something a user can understand and act on; `str(error)` is the line to show."""
 
 
-class Cancelled(Exception):  # noqa: N818 - not an error: the user asked for it
+class Cancelled(Exception):
     """Raised inside the engine when a Stop was requested; never shown as an error."""
