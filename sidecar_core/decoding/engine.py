@@ -1,0 +1,316 @@
+"""One whole run: prefill, draft-verify loop, taggers, as one generator of events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+
+from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.passes import forward
+from sidecar_core.decoding.prefix import PrefixStore, prefill
+from sidecar_core.decoding.sampling import Sampler
+from sidecar_core.decoding.speculative import Clock, Decoding, Side, speculate
+from sidecar_core.decoding.tagging import (
+    Opening,
+    TagWriter,
+    in_turn,
+    open_deferred,
+    open_sidecar,
+    open_standalone,
+)
+from sidecar_core.errors import Cancelled, SidecarError
+from sidecar_core.events import (
+    Event,
+    FinishReason,
+    PhaseChanged,
+    PrefillProgress,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SummaryFinished,
+    Tagger,
+    TagsSkipped,
+)
+from sidecar_core.models.pair import LoadedModel, Pair
+from sidecar_core.prompts import Prompt, PromptBuilder, check_article
+from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
+from sidecar_core.tasks import SidecarTask, get_task
+from sidecar_core.text import TokenStream
+
+NO_SIDECAR = (
+    "With an unrelated draft prompt the draft never read the article, so there is nothing to tag."
+)
+
+
+def never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Both prompts of a run. The target's is the draft's without its suffix."""
+
+    target: Prompt
+    draft: Prompt
+    suffix: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Spent:
+    """Seconds by stage, filled while a run goes on."""
+
+    stages: dict[str, float] = field(default_factory=dict)
+    suspended: float = 0.0
+    """Time in which the consumer of the events, not the engine, was at work."""
+
+    def add(self, stage: str, seconds: float) -> None:
+        self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+
+
+class Engine:
+    """Runs a pair. Holds no state of a run, so several may go on at once; the prefix store is
+    shared, and guarded."""
+
+    def __init__(self, pair: Pair, store: PrefixStore | None = None) -> None:
+        self.pair = pair
+        self.prompts = PromptBuilder(pair.tokenizer)
+        self.store = store if store is not None else PrefixStore()
+        end = self.prompts.end_of_turn[:1]
+        self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids | frozenset(end)
+
+    def article_limit(self, settings: RunSettings) -> int:
+        """Most tokens an article may have: the app's limit, or what the models leave room for."""
+        task = get_task(settings.task)
+        room = min(self.pair.target.max_positions, self.pair.draft.max_positions)
+        frame = len(self.prompts.article("", task.suffix)) + len(self.prompts.plain(task.cue))
+        return min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - task.max_tokens)
+
+    def build_prompts(self, article: str, settings: RunSettings) -> Prompts:
+        """Checked prompts for a run. Raises SidecarError for an article that cannot be used."""
+        article = check_article(article, self.prompts, self.article_limit(settings))
+        full = self.prompts.article(article, get_task(settings.task).suffix)
+        suffix = full.segment("suffix").ids
+        target = full.without("suffix")
+        if settings.draft_prompt == "compound":
+            return Prompts(target, full, suffix)
+        if settings.draft_prompt == "identical":
+            return Prompts(target, target, suffix)
+        return Prompts(target, self.prompts.text_only(settings.draft_text), ())
+
+    def segments(self, article: str, settings: RunSettings) -> tuple[tuple[str, int], ...]:
+        """(name, tokens) of the draft's prompt, before any run."""
+        return self.build_prompts(article, settings).draft.lengths
+
+    def stream(
+        self,
+        article: str,
+        settings: RunSettings | None = None,
+        stop: Callable[[], bool] = never,
+    ) -> Generator[Event, None, None]:
+        """The events of one run, RunStarted to RunFinished.
+
+        `stop` is asked between forward passes: once it is true the run ends with reason
+        "cancelled" and keeps what it has; closing the generator ends it likewise. Raises
+        SidecarError, before the first event for bad input, in the middle behind a RunFailed.
+        """
+        settings = (settings or RunSettings()).validate()
+        prompts = self.build_prompts(article, settings)
+        run = _Run(self, settings, prompts, get_task(settings.task), stop)
+        return run.events()
+
+
+class _Run:
+    """State of one run."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: RunSettings,
+        prompts: Prompts,
+        task: SidecarTask,
+        stop: Callable[[], bool],
+    ) -> None:
+        self.engine, self.pair = engine, engine.pair
+        self.settings, self.prompts, self.task, self.stop = settings, prompts, task, stop
+        self.clock = Clock()
+        self.spent = Spent()
+        self.sampler = Sampler(settings.temperature, settings.top_k, settings.top_p)
+
+    def events(self) -> Generator[Event, None, None]:
+        inner = self._guarded()
+        try:
+            for event in inner:
+                handed_over = time.perf_counter()
+                yield event
+                self.spent.suspended += time.perf_counter() - handed_over
+        finally:
+            inner.close()
+
+    def _guarded(self) -> Generator[Event, None, None]:
+        reason: FinishReason = "cancelled"
+        try:
+            yield self._started()
+            reason = yield from self._stages()
+        except Cancelled:
+            pass
+        except SidecarError as error:
+            yield RunFailed(str(error), self.clock.now())
+            raise
+        yield PhaseChanged("done", self.clock.now())
+        self.spent.add("total", self.clock.now() - self.spent.suspended)
+        yield RunFinished(reason, dict(self.spent.stages), self.clock.now())
+
+    def _started(self) -> RunStarted:
+        store, pair, prompts = self.engine.store, self.pair, self.prompts
+        reused = tuple(
+            cache.length if (cache := store.get(model, _prefix(prompt).segments)) else 0
+            for model, prompt in ((pair.target, prompts.target), (pair.draft, prompts.draft))
+        )
+        return RunStarted(
+            pair=pair.name,
+            precision=pair.target.precision,
+            device=str(pair.target.device),
+            settings=self.settings.as_dict(),
+            segments=prompts.draft.lengths,
+            target_tokens=len(prompts.target),
+            draft_tokens=len(prompts.draft),
+            suffix_tokens=len(prompts.suffix),
+            reused_tokens=(reused[0], reused[1]),
+            note=pair.note,
+        )
+
+    def _stages(self) -> Generator[Event, None, FinishReason]:
+        """Prefill, summary, tagging: yields their events, returns the FinishReason."""
+        yield PhaseChanged("prefill", self.clock.now())
+        target_cache = yield from self._prefill("target", self.pair.target, self.prompts.target)
+        draft_cache = yield from self._prefill("draft", self.pair.draft, self.prompts.draft)
+        draft = self._draft_side(draft_cache)
+        target = Side(
+            self.pair.target,
+            target_cache,
+            self.prompts.target.segment("tail").ids,
+            target_cache.length,
+        )
+
+        yield PhaseChanged("summary", self.clock.now())
+        summary = yield from self._summarise(target, draft)
+        yield summary
+        if summary.reason == "cancelled":
+            return "cancelled"
+
+        start = self.clock.now() - self.spent.suspended
+        yield PhaseChanged("tagging", self.clock.now())
+        for event in self._tag(draft, summary.text):
+            yield event
+            self._check_stop()
+        self.spent.add("tagging", self.clock.now() - self.spent.suspended - start)
+        return summary.reason
+
+    def _check_stop(self) -> None:
+        if self.stop():
+            raise Cancelled
+
+    def _prefill(
+        self, role: Literal["target", "draft"], model: LoadedModel, prompt: Prompt
+    ) -> Generator[Event, None, SegmentedCache]:
+        """Yields progress, returns a cache of its own that holds the prompt's prefix."""
+        start = self.clock.now() - self.spent.suspended
+        prefix = _prefix(prompt)
+        cache = self.engine.store.get(model, prefix.segments)
+        if cache is None:
+            cache = SegmentedCache()
+            for done in prefill(model, cache, prefix.segments, 0):
+                yield PrefillProgress(role, done, len(prefix), self.clock.now())
+                self._check_stop()
+            self.engine.store.put(model, prefix.segments, cache)
+        self.spent.add(f"prefill_{role}", self.clock.now() - self.spent.suspended - start)
+        return cache.fork()
+
+    def _draft_side(self, cache: SegmentedCache) -> Side:
+        """The draft behind its prefix: with the suffix's columns if it may see them, and with the
+        suffix's positions left free unless rebased."""
+        settings, model = self.settings, self.pair.draft
+        start = cache.length
+        tail = start
+        if settings.draft_prompt == "compound":
+            if not settings.suffix_masking:
+                forward(model, cache, self.prompts.suffix, start, segment="suffix", rows=0)
+            if settings.positions == "natural":
+                tail += len(self.prompts.suffix)
+        return Side(model, cache, self.prompts.draft.segment("tail").ids, tail)
+
+    def _summarise(self, target: Side, draft: Side) -> Generator[Event, None, SummaryFinished]:
+        """Yields the rounds' events, returns the SummaryFinished."""
+        settings, clock, spent = self.settings, self.clock, self.spent
+        text = TokenStream(self.pair.tokenizer)
+        decoding = Decoding(
+            sampler=self.sampler,
+            gamma=lambda _round: settings.gamma,
+            max_tokens=settings.max_tokens,
+            stop_ids=self.engine.stop_ids,
+            vocabulary=self.pair.vocab_size,
+            generator=self._generator(0),
+            stopped=self.stop,
+        )
+        start = clock.now() - spent.suspended
+        reason = yield from speculate(target, draft, decoding, text, clock)
+        seconds = clock.now() - spent.suspended - start
+        spent.add("target_passes", target.seconds)
+        spent.add("draft_passes", draft.seconds)
+        spent.add("overlap", clock.overlap)
+        spent.add("engine", seconds - target.seconds - draft.seconds - clock.overlap)
+        ids = tuple(target.emitted)
+        whole = self.pair.tokenizer.decode(ids, skip_special_tokens=True)
+        return SummaryFinished(whole, ids, reason, target.passes, draft.passes, clock.now())
+
+    def _tag(self, draft: Side, summary: str) -> Iterator[Event]:
+        """Both taggers in turn; neither runs for an unrelated draft prompt."""
+        settings, prompts, stop_ids = self.settings, self.engine.prompts, self.engine.stop_ids
+        if settings.draft_prompt == "unrelated":
+            yield TagsSkipped("sidecar", NO_SIDECAR)
+            yield TagsSkipped("standalone", NO_SIDECAR)
+            return
+
+        def sidecar() -> Generator[PrefillProgress, None, Opening]:
+            compose = open_deferred if settings.draft_prompt == "identical" else open_sidecar
+            yield from ()
+            return compose(
+                draft,
+                self.prompts.suffix,
+                document_masking=settings.document_masking,
+                stop_ids=stop_ids,
+            )
+
+        def writer(
+            name: Tagger, seed: int, opening: Generator[PrefillProgress, None, Opening]
+        ) -> Iterator[Event]:
+            return TagWriter(
+                name,
+                draft.model,
+                self.task,
+                prompts.plain(self.task.cue),
+                self.sampler,
+                self._generator(seed),
+                self.pair.vocab_size,
+                stop_ids,
+                self.clock.now,
+            ).write(opening, TokenStream(self.pair.tokenizer))
+
+        standalone = open_standalone(
+            draft.model, prompts.standalone(summary, self.task.suffix), self.clock.now
+        )
+        yield from in_turn([writer("sidecar", 1, sidecar()), writer("standalone", 2, standalone)])
+
+    def _generator(self, stream: int) -> torch.Generator:
+        """One of the run's independent sources of randomness."""
+        generator = torch.Generator(self.pair.target.device)
+        return generator.manual_seed(self.settings.seed * 3 + stream)
+
+
+def _prefix(prompt: Prompt) -> Prompt:
+    """What is read before the suffix and the tail: the part that no setting changes."""
+    return prompt.without("suffix", "tail")

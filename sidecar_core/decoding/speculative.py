@@ -1,0 +1,244 @@
+"""The draft-verify loop: the draft proposes γ tokens, the target judges them in one pass.
+
+    x_1..x_γ ~ q                      γ draft passes
+    p_1..p_{γ+1}                      one target pass over [last token, x_1..x_γ]
+    accept x_i while u_i ≤ min(1, p_i(x_i) / q_i(x_i))
+    at the first rejection            emit one token of max(0, p_i - q_i), renormalised
+    if all are accepted               emit one more token of p_{γ+1} (bonus)
+
+What is emitted is distributed as p, whatever q is (Leviathan et al. 2023, appendix A.1). At
+temperature 0 the rule is: accept x_i when it is the target's argmax, else emit that argmax.
+
+Both caches trail the text: a pass feeds whatever its cache lacks. After a round the target's cache
+holds everything but the last token; so does the draft's, but for one token more after a fully
+accepted block, which rides along in the next round's first draft pass. Hence one pass per drafted
+token and one per verification, and none besides.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.passes import forward
+from sidecar_core.decoding.sampling import Sampler, accepts, draw, overlap, residual, uniform
+from sidecar_core.events import (
+    Event,
+    FinishReason,
+    RoundStarted,
+    TokenAccepted,
+    TokenBonus,
+    TokenCorrected,
+    TokenDrafted,
+    TokenRejected,
+)
+from sidecar_core.models.pair import LoadedModel
+from sidecar_core.text import TokenStream
+
+
+@dataclass(slots=True)
+class Side:
+    """One model's view of the text: its cache, and the tokens behind the columns already there.
+
+    `tail` are the prompt's last tokens (at least one), which no cache holds yet; the first stands
+    at `position`. `emitted` tokens follow them. `passes` and `seconds` count forward passes.
+    """
+
+    model: LoadedModel
+    cache: SegmentedCache
+    tail: tuple[int, ...]
+    position: int
+    emitted: list[int] = field(default_factory=list)
+    passes: int = 0
+    seconds: float = 0.0
+    base: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.base = self.cache.length
+
+    @property
+    def fed(self) -> int:
+        """How many tokens of tail and emitted text the cache holds."""
+        return self.cache.length - self.base
+
+    @property
+    def next_position(self) -> int:
+        """Position of the token that would be emitted next."""
+        return self.position + len(self.tail) + len(self.emitted)
+
+    def run(self, proposed: Sequence[int], rows: int) -> torch.Tensor:
+        """Feed what the cache lacks of the text and of `proposed`; logits [rows, vocabulary]."""
+        start = time.perf_counter()
+        fed = self.fed
+        tokens = [*self.tail, *self.emitted, *proposed][fed:]
+        of_tail = min(max(len(self.tail) - fed, 0), len(tokens))
+        logits = forward(
+            self.model,
+            self.cache,
+            tokens,
+            self.position + fed,
+            segment=(("tail", of_tail), ("summary", len(tokens) - of_tail)),
+            rows=rows,
+        )
+        self.passes += 1
+        self.seconds += time.perf_counter() - start
+        return logits
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        """Append emitted tokens and forget every column that is not a committed token's."""
+        self.emitted.extend(tokens)
+        committed = len(self.tail) + len(self.emitted) - 1
+        if self.fed > committed:
+            self.cache.rollback(self.base + committed)
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds since the run began, and seconds spent on overlaps."""
+
+    began: float = field(default_factory=time.perf_counter)
+    overlap: float = 0.0
+
+    def now(self) -> float:
+        return time.perf_counter() - self.began
+
+    def overlap_of(self, p: torch.Tensor, q: torch.Tensor) -> float:
+        start = time.perf_counter()
+        value = overlap(p, q)
+        self.overlap += time.perf_counter() - start
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One position's next-token distributions of one model, cut to the common vocabulary.
+
+    `raw` is the softmax at temperature 1 and `drawn` the distribution drawn from (None when
+    greedy), both [vocabulary]; `best` is the argmax.
+    """
+
+    raw: torch.Tensor
+    drawn: torch.Tensor | None
+    best: int
+
+    @classmethod
+    def of(cls, logits: torch.Tensor, sampler: Sampler) -> View:
+        raw = logits.softmax(-1)
+        if sampler.greedy:
+            return cls(raw, None, int(logits.argmax()))
+        return cls(raw, raw if sampler.plain else sampler.distribution(logits), -1)
+
+    def probability(self, token: int) -> float:
+        return float((self.raw if self.drawn is None else self.drawn)[token])
+
+    def choose(self, generator: torch.Generator) -> int:
+        return self.best if self.drawn is None else draw(self.drawn, generator)
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """What the loop needs to know. `vocabulary` is the common width, `stop_ids` end the text."""
+
+    sampler: Sampler
+    gamma: Callable[[int], int]
+    max_tokens: int
+    stop_ids: frozenset[int]
+    vocabulary: int
+    generator: torch.Generator
+    stopped: Callable[[], bool] = lambda: False
+
+
+def speculate(
+    target: Side, draft: Side, decoding: Decoding, text: TokenStream, clock: Clock
+) -> Generator[Event, None, FinishReason]:
+    """Decode until end of text, length or Stop: yields the events, returns the FinishReason.
+
+    `decoding.gamma(round)` is how many tokens to draft in a round. A block is cut short where it
+    would pass the length limit and behind a drafted end of text: nothing there could be emitted.
+    """
+    emitted = target.emitted
+    round_ = 0
+    while True:
+        gamma = min(decoding.gamma(round_), decoding.max_tokens - len(emitted) - 1)
+        yield RoundStarted(round_, gamma, clock.now())
+        drafted: list[int] = []
+        views: list[View] = []
+        while len(drafted) < gamma and not (drafted and drafted[-1] in decoding.stop_ids):
+            if decoding.stopped():
+                return "cancelled"
+            logits = draft.run(drafted, rows=1)[0, : decoding.vocabulary]
+            view = View.of(logits, decoding.sampler)
+            token = view.choose(decoding.generator)
+            drafted.append(token)
+            views.append(view)
+            shown, q = text.preview(drafted)[-1], view.probability(token)
+            yield TokenDrafted(
+                round_, len(drafted) - 1, token, shown, None, q, None, None, clock.now()
+            )
+        if decoding.stopped():
+            return "cancelled"
+        judged = target.run(drafted, rows=len(drafted) + 1)[:, : decoding.vocabulary]
+        kept: list[int] = []
+        for event in judge(drafted, views, judged, round_, decoding, text, clock):
+            if not isinstance(event, TokenRejected):
+                kept.append(event.id)
+            yield event
+        target.commit(kept)
+        if draft is not target:
+            draft.commit(kept)
+        if kept[-1] in decoding.stop_ids:
+            return "stop"
+        if len(emitted) >= decoding.max_tokens:
+            return "length"
+        round_ += 1
+
+
+def judge(
+    drafted: Sequence[int],
+    views: Sequence[View],
+    logits: torch.Tensor,
+    round_: int,
+    decoding: Decoding,
+    text: TokenStream,
+    clock: Clock,
+) -> Iterator[TokenAccepted | TokenRejected | TokenCorrected | TokenBonus]:
+    """Judge a block against the target's `logits`, [len(drafted) + 1, vocabulary].
+
+    Yields the accepted tokens, then either rejected and corrected, or bonus; ends behind an
+    accepted end of text.
+    """
+    greedy = decoding.sampler.greedy
+    for place, (token, view) in enumerate(zip(drafted, views, strict=True)):
+        target = View.of(logits[place], decoding.sampler)
+        shared = clock.overlap_of(target.raw, view.raw)
+        p, q = target.probability(token), view.probability(token)
+        u = None if greedy else uniform(decoding.generator)
+        accepted = token == target.best if u is None else accepts(p, q, u)
+        if accepted:
+            yield TokenAccepted(
+                round_, place, token, text.push(token), p, q, shared, u, clock.now()
+            )
+            if token in decoding.stop_ids:
+                return
+            continue
+        shown = text.preview([token])[0]
+        yield TokenRejected(round_, place, token, shown, p, q, shared, u, clock.now())
+        if target.drawn is None or view.drawn is None:
+            token = target.best
+        else:
+            token = draw(residual(target.drawn, view.drawn), decoding.generator)
+        p, q = target.probability(token), view.probability(token)
+        yield TokenCorrected(
+            round_, place, token, text.push(token), p, q, shared, None, clock.now()
+        )
+        return
+    target = View.of(logits[len(drafted)], decoding.sampler)
+    token = target.choose(decoding.generator)
+    p = target.probability(token)
+    yield TokenBonus(
+        round_, len(drafted), token, text.push(token), p, None, None, None, clock.now()
+    )

@@ -1,0 +1,199 @@
+"""The loop, against the plain slow way: no cache, one token at a time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.passes import forward
+from sidecar_core.decoding.sampling import Sampler
+from sidecar_core.decoding.speculative import Clock, Decoding, Side, speculate
+from sidecar_core.errors import SidecarError
+from sidecar_core.events import (
+    RoundStarted,
+    TokenAccepted,
+    TokenBonus,
+    TokenCorrected,
+    TokenDrafted,
+    TokenRejected,
+)
+from sidecar_core.report import RunReport
+from tests.tiny import tiny_model
+from tests.toys import NoText, ScriptSide
+
+PROMPT = (3, 14, 15, 9, 26, 5, 31)
+
+
+def side(model, prompt=PROMPT, tail=1) -> Side:
+    cache = SegmentedCache()
+    forward(model, cache, prompt[:-tail], 0, segment="head", rows=0)
+    return Side(model, cache, prompt[-tail:], len(prompt) - tail)
+
+
+def decoding(**changes) -> Decoding:
+    fields = {
+        "sampler": Sampler(),
+        "gamma": lambda _round: 4,
+        "max_tokens": 40,
+        "stop_ids": frozenset(),
+        "vocabulary": 40,
+        "generator": torch.Generator().manual_seed(0),
+    }
+    return Decoding(**{**fields, **changes})
+
+
+def run(target, draft, settings):
+    """All events, and the reason."""
+    events, stream = [], speculate(target, draft, settings, NoText(), Clock())
+    while True:
+        try:
+            events.append(next(stream))
+        except StopIteration as end:
+            return events, end.value
+
+
+def slow_greedy(model, count, vocabulary=40, prompt=PROMPT) -> list[int]:
+    """The oracle: every token by a full pass over everything before it."""
+    ids = list(prompt)
+    for _ in range(count):
+        logits = model.network(input_ids=torch.tensor([ids])).logits[0, -1, :vocabulary]
+        ids.append(int(logits.argmax()))
+    return ids[len(prompt) :]
+
+
+@pytest.mark.parametrize("tail", [1, 3])
+@pytest.mark.parametrize("gamma", [0, 1, 4, 7])
+def test_greedy_speculative_text_is_the_targets_own(gamma, tail):
+    target = tiny_model(0)
+    mine, reason = side(target, tail=tail), None
+    _, reason = run(mine, side(tiny_model(1), tail=tail), decoding(gamma=lambda _round: gamma))
+    assert mine.emitted == slow_greedy(target, 40)
+    assert reason == "length"
+
+
+def test_sampled_text_at_a_tiny_temperature_is_greedy():
+    target = tiny_model(0)
+    mine = side(target)
+    run(mine, side(tiny_model(1)), decoding(sampler=Sampler(1e-6)))
+    assert mine.emitted == slow_greedy(target, 40)
+
+
+def test_a_draft_that_is_the_target_has_every_token_accepted_in_every_round():
+    model = tiny_model(0)
+    events, _ = run(side(model), side(model), decoding(max_tokens=50))
+    report = RunReport.of(events)
+    assert report.judged == report.accepted == report.drafted == 40
+    assert report.rounds == 10
+    assert report.alpha == pytest.approx(1.0, abs=1e-5)
+    assert report.tokens_per_pass == 5.0
+
+
+def test_after_each_round_the_caches_hold_the_committed_tokens_and_no_trace_of_rejected_ones():
+    target, draft = tiny_model(0), tiny_model(1)
+    mine, other = side(target), side(draft)
+    accepted_all = False
+    for event in speculate(mine, other, decoding(), NoText(), Clock()):
+        if isinstance(event, RoundStarted) and mine.emitted:
+            committed = len(PROMPT) + len(mine.emitted)
+            assert mine.cache.length == committed - 1
+            assert other.cache.length == committed - (2 if accepted_all else 1)
+            for model, cache in ((target, mine.cache), (draft, other.cache)):
+                fresh = SegmentedCache()
+                ids = [*PROMPT, *mine.emitted][: cache.length]
+                forward(model, fresh, ids, 0, segment="head", rows=0)
+                for ours, theirs in zip(cache.layers, fresh.layers, strict=True):
+                    assert torch.allclose(ours.keys, theirs.keys, atol=1e-5)
+                    assert torch.allclose(ours.values, theirs.values, atol=1e-5)
+        accepted_all = isinstance(event, TokenBonus) or (
+            accepted_all and not isinstance(event, TokenCorrected)
+        )
+
+
+def test_one_pass_per_drafted_token_and_one_per_round_and_none_besides():
+    mine, other = side(tiny_model(0)), side(tiny_model(1))
+    report = RunReport.of(run(mine, other, decoding())[0])
+    assert mine.passes == report.rounds
+    assert other.passes == report.drafted
+
+
+def test_vocabularies_of_different_width_share_the_smaller_one():
+    target, draft = tiny_model(0, vocab=40), tiny_model(1, vocab=32)
+    mine = side(target)
+    events, _ = run(mine, side(draft), decoding(vocabulary=32, sampler=Sampler(1.0)))
+    assert all(token < 32 for token in mine.emitted)
+    assert all(0 <= e.overlap <= 1.00001 for e in events if isinstance(e, TokenAccepted))
+
+
+def test_end_of_text_inside_an_accepted_block_ends_the_text_there():
+    script = [1, 7, 2, 3, 4]
+    target, draft = ScriptSide(script), ScriptSide(script)
+    _, reason = run(target, draft, decoding(stop_ids=frozenset({7}), vocabulary=8))
+    assert target.emitted == [1, 7]
+    assert reason == "stop"
+
+
+def test_a_stop_before_the_length_limit_inside_one_block_is_a_stop():
+    script = [1, 2, 7, 3, 4]
+    target = ScriptSide(script)
+    settings = decoding(stop_ids=frozenset({7}), vocabulary=8, max_tokens=5)
+    _, reason = run(target, ScriptSide(script), settings)
+    assert target.emitted == [1, 2, 7]
+    assert reason == "stop"
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 6])
+def test_a_length_limit_inside_a_block_gives_exactly_that_many_tokens(limit):
+    script = [1, 2, 3, 4, 5]
+    target = ScriptSide(script)
+    _, reason = run(target, ScriptSide(script), decoding(vocabulary=8, max_tokens=limit))
+    assert len(target.emitted) == limit
+    assert reason == "length"
+
+
+def test_a_block_whose_first_token_is_rejected_counts_one_judged_and_four_drafted():
+    target, draft = ScriptSide([1]), ScriptSide([2])
+    events, _ = run(target, draft, decoding(vocabulary=8, max_tokens=6))
+    kinds = [type(event) for event in events[:7]]
+    assert kinds == [RoundStarted, *[TokenDrafted] * 4, TokenRejected, TokenCorrected]
+    report = RunReport.of(events[:7])
+    assert (report.drafted, report.judged, report.accepted) == (4, 1, 0)
+    assert report.text == ""
+    assert report.ids == [1]
+
+
+def test_events_tell_what_the_rule_compared():
+    events, _ = run(side(tiny_model(0)), side(tiny_model(1)), decoding(sampler=Sampler(0.8, 10)))
+    accepted = [e for e in events if isinstance(e, TokenAccepted)]
+    rejected = [e for e in events if isinstance(e, TokenRejected)]
+    assert accepted
+    assert rejected
+    assert all(e.u <= min(1.0, e.p / e.q) for e in accepted)
+    assert all(e.u > e.p / e.q for e in rejected)
+
+
+def test_the_same_seed_gives_the_same_events_and_another_one_others():
+    def ids(seed):
+        mine = side(tiny_model(0))
+        source = torch.Generator().manual_seed(seed)
+        run(mine, side(tiny_model(1)), decoding(sampler=Sampler(1.0), generator=source))
+        return mine.emitted
+
+    assert ids(5) == ids(5)
+    assert ids(5) != ids(6)
+
+
+def test_stop_takes_effect_within_one_pass():
+    mine, other = side(tiny_model(0)), side(tiny_model(1))
+    calls = iter([False, False, False, True])
+    events, reason = run(mine, other, decoding(stopped=lambda: next(calls)))
+    assert reason == "cancelled"
+    assert sum(isinstance(e, TokenDrafted) for e in events) == 3
+    assert mine.passes == 0
+
+
+def test_logits_that_are_no_numbers_end_in_a_clear_error():
+    model = tiny_model(0)
+    model.network.lm_head.weight.data.fill_(float("nan"))
+    with pytest.raises(SidecarError, match="not finite"):
+        run(side(model), side(tiny_model(1)), decoding())
