@@ -1,0 +1,280 @@
+"""Sidecar tasks: what the draft model does on the side once the summary is finished.
+
+A task is an instruction (the suffix), a few forced tokens that open the answer (the cue), and the
+way to read what the model then writes. `parse` and `is_done` get the raw output behind the cue.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from sidecar_core.errors import SidecarError
+
+MAX_TAGS = 5
+MAX_TASK_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarTask:
+    """One side job.
+
+    `suffix` goes behind the instruction of the draft's prompt; `cue` is text that the answer opens
+    with; `parse` makes clean results of the raw output, finished or not; `is_done` says whether
+    the output so far is complete; at most `max_tokens` are generated behind the cue.
+    """
+
+    name: str
+    label: str
+    suffix: str
+    cue: str
+    parse: Callable[[str], tuple[str, ...]]
+    is_done: Callable[[str], bool]
+    max_tokens: int
+
+
+# --- lists of short items ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """A list as the model wrote it: the items that are complete, and the one it may be writing."""
+
+    complete: tuple[str, ...]
+    last: str
+    closed: bool
+    quoted: bool
+
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """All items but an unfinished one (an open quotation mark says that it is unfinished)."""
+        return self.complete if self.quoted else (*self.complete, self.last)
+
+
+def _items(raw: str) -> _Items:
+    """Splits a list of any form: JSON, quoted, "#a #b", commas, lines with bullets or numbers."""
+    text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), raw)
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = re.sub(r"\\.?", " ", text)
+    before, bracket, behind = text.partition("[")
+    if bracket and not re.search(r'["“#,]', before):
+        text = behind
+    text, closing, _ = text.partition("]")
+    quoted = bool(re.search(r'["“”]', text))
+    if not quoted and "#" in text:
+        text = re.sub(r"#([^\s#,;]+)", r",\1,", text[text.index("#") :])
+        if not text.endswith(" ") and text.endswith(",") and raw[-1:] not in ",;":
+            text = text[:-1]  # more letters may follow
+    parts = [
+        re.sub(r"^\s*(?:[-*]|\d+[.)])\s+", "", part)
+        for part in re.split(r'["“”,，、;\n#•|`]+', text)
+    ]
+    complete, last = (parts, "") if closing else (parts[:-1], parts[-1])
+    return _Items(tuple(complete), last, bool(closing), quoted)
+
+
+def _tag(item: str) -> str:
+    """A tag in its one form: lower case, letters and digits of any script, hyphens between words.
+
+    "#ClimateChange" and "climate change" both become "climate-change"; "" if nothing is left.
+    """
+    item = unicodedata.normalize("NFC", item.strip())
+    if not re.search(r"\s", item):
+        item = _split_words(item)
+    kept = []
+    for character in item.lower():
+        category = unicodedata.category(character)
+        if category[0] in "LMN":
+            kept.append(character)
+        elif character not in "'’." and category != "Cf":
+            kept.append("-")
+    tag = re.sub("-+", "-", "".join(kept)).strip("-")
+    return tag if tag.count("-") < 6 and len(tag) <= 60 else ""  # longer: a sentence, not a tag
+
+
+def _split_words(run: str) -> str:
+    """Hyphens into words run together: "AISafetyRules" becomes "AI-Safety-Rules"."""
+    parts = []
+    for before, here, behind in zip(" " + run, run, run[1:] + " ", strict=False):
+        starts = here.isupper() and (before.islower() or (before.isupper() and behind.islower()))
+        parts.append("-" + here if starts else here)
+    return "".join(parts)
+
+
+def _distinct(items: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for item in items if item))
+
+
+def parse_tags(raw: str) -> tuple[str, ...]:
+    """At most five distinct tags: hyphenated lower case without "#" and punctuation."""
+    return _distinct(tuple(map(_tag, _items(raw).usable)))[:MAX_TAGS]
+
+
+def tags_are_done(raw: str) -> bool:
+    """At the closing bracket, at the fifth distinct tag, or at the first one that repeats."""
+    items = _items(raw)
+    tags = [tag for tag in map(_tag, items.complete) if tag]
+    return items.closed or len(tags) >= MAX_TAGS or len(set(tags)) < len(tags)
+
+
+def _phrase(text: str) -> str:
+    """Plain words: without Markdown marks, quotation marks and white space around them."""
+    return re.sub(r"\s+", " ", text).strip(" \t\"'“”„«»*_#`-:.")
+
+
+def parse_keywords(raw: str) -> tuple[str, ...]:
+    """At most six distinct phrases."""
+    phrases = map(_phrase, _items(_block(raw)).usable)
+    first_forms: dict[str, str] = {}
+    for phrase in filter(None, phrases):
+        first_forms.setdefault(phrase.lower(), phrase)
+    return tuple(first_forms.values())[:6]
+
+
+def keywords_are_done(raw: str) -> bool:
+    """At the end of the list, at six phrases, or at the first one that repeats."""
+    block = _block(raw)
+    items = _items(block)
+    phrases = [phrase.lower() for phrase in map(_phrase, items.complete) if phrase]
+    ended = items.closed or len(block) < len(raw.lstrip())
+    return ended or len(phrases) >= 6 or len(set(phrases)) < len(phrases)
+
+
+def _block(raw: str) -> str:
+    """The line with the list, or the lines of a list with one phrase in each."""
+    text = raw.lstrip()
+    line = text.partition("\n")[0]
+    return line if re.search("[,，、;]", line) else re.split(r"\n\s*\n", text)[0]
+
+
+# --- lines and texts --------------------------------------------------------------------------
+
+
+def parse_line(raw: str) -> tuple[str, ...]:
+    """The first line that holds something."""
+    line = _phrase(raw.strip().partition("\n")[0])
+    return (line,) if line else ()
+
+
+def line_is_done(raw: str) -> bool:
+    """At the end of the first line that holds something."""
+    return "\n" in raw.lstrip()
+
+
+def parse_category(raw: str) -> tuple[str, ...]:
+    """The first word or so of the first line: what stands before any punctuation."""
+    line = "".join(parse_line(raw))
+    word = _phrase(re.split(r"[,.;:(/|]", line)[0])
+    return (word.lower(),) if word else ()
+
+
+def category_is_done(raw: str) -> bool:
+    return bool(re.search(r"\w\s*[\n,.;:(/|]", raw))
+
+
+def parse_text(raw: str) -> tuple[str, ...]:
+    """The whole text as it is."""
+    return (raw.strip(),) if raw.strip() else ()
+
+
+def text_is_done(raw: str) -> bool:
+    """Only the model or the token limit ends it."""
+    return False
+
+
+def paragraph_is_done(raw: str) -> bool:
+    """At the first empty line behind some text."""
+    return bool(re.search(r"\S[^\S\n]*\n\s*\n", raw))
+
+
+HASHTAGS = SidecarTask(
+    name="hashtags",
+    label="Hashtags",
+    suffix=" After the summary, output 3-5 short topical hashtags for the summary, "
+    "as a JSON array of strings.",
+    cue='\n\nHashtags: ["',
+    parse=parse_tags,
+    is_done=tags_are_done,
+    max_tokens=48,
+)
+
+HEADLINE = SidecarTask(
+    name="headline",
+    label="Headline",
+    suffix=" After the summary, output one newspaper headline of at most ten words for the "
+    "summary.",
+    cue="\n\nHeadline:",
+    parse=parse_line,
+    is_done=line_is_done,
+    max_tokens=32,
+)
+
+KEYWORDS = SidecarTask(
+    name="keywords",
+    label="Keywords",
+    suffix=" After the summary, output the 3-6 most important keywords of the summary, "
+    "separated by commas.",
+    cue="\n\nKeywords:",
+    parse=parse_keywords,
+    is_done=keywords_are_done,
+    max_tokens=48,
+)
+
+CATEGORY = SidecarTask(
+    name="category",
+    label="Category",
+    suffix=" After the summary, output one word that names its newspaper section, such as "
+    "politics, business, science, sport or culture.",
+    cue="\n\nSection:",
+    parse=parse_category,
+    is_done=category_is_done,
+    max_tokens=8,
+)
+
+FRENCH = SidecarTask(
+    name="french",
+    label="French translation",
+    suffix=" After the summary, translate the summary into French.",
+    cue="\n\nEn français :\n",
+    parse=parse_text,
+    is_done=paragraph_is_done,
+    max_tokens=192,
+)
+
+TASKS: Mapping[str, SidecarTask] = MappingProxyType(
+    {task.name: task for task in (HASHTAGS, HEADLINE, KEYWORDS, CATEGORY, FRENCH)}
+)
+"""The tasks that can be chosen by name."""
+
+
+def get_task(name: str) -> SidecarTask:
+    """The task of that name. Raises SidecarError for any other."""
+    if name not in TASKS:
+        raise SidecarError(f"There is no task {name!r}; choose one of {', '.join(TASKS)}.")
+    return TASKS[name]
+
+
+def free_task(suffix: str, cue: str = "") -> SidecarTask:
+    """A task in a user's own words; its result is the text as the model writes it.
+
+    Raises SidecarError for an empty suffix, or one or a cue that is too long.
+    """
+    if not suffix.strip():
+        raise SidecarError("A task of your own needs an instruction; type a sentence.")
+    if max(len(suffix), len(cue)) > MAX_TASK_CHARS:
+        raise SidecarError(
+            f"The instruction and the cue may have {MAX_TASK_CHARS:,} characters each; "
+            "shorten them."
+        )
+    return SidecarTask(
+        name="free",
+        label="Your task",
+        suffix=" " + suffix.strip(),
+        cue="\n\n" + cue.strip(),
+        parse=parse_text,
+        is_done=text_is_done,
+        max_tokens=128,
+    )
