@@ -7,9 +7,10 @@ obvious way that composition is tested against, and the table is what the page d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 Sight = Literal["all", "causal", "none"]
 
@@ -41,6 +42,8 @@ def full_mask(
     segments: Sequence[tuple[str, int]], *, suffix_masking: bool, document_masking: bool
 ) -> torch.Tensor:
     """Bool mask [1, 1, N, N], True = attend, over `segments`: (name, tokens) in column order."""
+    import torch  # here, so that the page can draw the table before PyTorch is there
+
     order = [name for name, _ in segments]
     rows = []
     for row, height in segments:
