@@ -214,9 +214,9 @@ EVENTS: dict[str, type[Event]] = {
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON: the event's fields behind its kind."""
+    """One line of JSON in ASCII: the event's fields behind its kind."""
     fields = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
-    return json.dumps({"event": type(event).__name__, **fields}, ensure_ascii=False)
+    return json.dumps({"event": type(event).__name__, **fields})
 
 
 def from_json(line: str) -> Event:
