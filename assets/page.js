@@ -1,0 +1,105 @@
+// Small conveniences that need no server: theme, size, stream options, copy, save, links.
+(() => {
+  const root = document.documentElement;
+
+  function toast(message) {
+    let box = document.getElementById("toast");
+    if (!box) {
+      box = document.createElement("div");
+      box.id = "toast";
+      box.setAttribute("role", "status");
+      document.body.append(box);
+    }
+    box.textContent = message;
+    box.classList.add("on");
+    clearTimeout(box.timer);
+    box.timer = setTimeout(() => box.classList.remove("on"), 2500);
+  }
+
+  async function copy(words, done) {
+    try {
+      await navigator.clipboard.writeText(words);
+    } catch {
+      const area = document.createElement("textarea"); // pages without https have no clipboard
+      area.value = words;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    toast(done);
+  }
+
+  function summaryText() {
+    const copyOf = document.getElementById("summary").cloneNode(true);
+    copyOf.querySelectorAll(".rej, .pending, .quiet").forEach((node) => node.remove());
+    return copyOf.textContent.trim();
+  }
+
+  window.sidecarPage = {
+    save(name, words) {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([words], { type: "application/x-ndjson" }));
+      link.download = name;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      return "";
+    },
+    copyLink(query) {
+      copy(location.origin + location.pathname + (query ? "?" + query : ""), "Link copied");
+      return "";
+    },
+  };
+
+  const actions = {
+    theme: () => document.body.classList.toggle("dark"),
+    size: (button) => {
+      const on = root.classList.toggle("presentation");
+      button.setAttribute("aria-pressed", on);
+    },
+    copy: () => {
+      const words = summaryText();
+      if (words) copy(words, "Summary copied");
+      else toast("There is no summary yet");
+    },
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    actions[button.dataset.do]?.(button);
+    if (button.id === "start" || button.id.startsWith("scenario-")) {
+      document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));
+      if (button.id !== "start") button.classList.add("current");
+    }
+  });
+
+  document.addEventListener("change", (event) => {
+    const name = event.target.dataset?.show;
+    if (name) root.dataset[name] = event.target.checked ? "on" : "off";
+  });
+
+  // The view follows the stream only while the reader is at its end.
+  let pinned = true;
+  document.addEventListener(
+    "scroll",
+    (event) => {
+      const box = event.target;
+      if (box.id === "summary") pinned = box.scrollHeight - box.scrollTop - box.clientHeight < 24;
+    },
+    true,
+  );
+  new MutationObserver(() => {
+    const box = document.getElementById("summary");
+    if (!box) return;
+    if (box.scrollHeight <= box.clientHeight) pinned = true;
+    if (pinned) box.scrollTop = box.scrollHeight;
+  }).observe(root, { childList: true, subtree: true, characterData: true });
+
+  // Touch has no hovering: a tap on anything with a title shows it for a moment.
+  document.addEventListener("pointerup", (event) => {
+    if (event.pointerType === "mouse") return;
+    const marked = event.target.closest("#board [title], #below [title]");
+    if (marked && !marked.closest("button")) toast(marked.title);
+  });
+})();

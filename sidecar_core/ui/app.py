@@ -1,0 +1,393 @@
+"""The page: what is where, and what happens when something is pressed.
+
+Nothing here computes: a run is `live.run`, a figure is a pure function, and all that a visitor
+types is text. What uses the models goes through the host's turnstile, one run at a time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.prompts import clean
+from sidecar_core.report import TaggerReport
+from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
+from sidecar_core.ui import controls, live, words
+from sidecar_core.ui.attention_map import attention_map
+from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_upload
+from sidecar_core.ui.figures import Series, alpha_chart
+from sidecar_core.ui.links import from_query, to_query
+from sidecar_core.ui.model_host import MAX_WAITING, HostStatus, ModelHost
+from sidecar_core.ui.render import status, text, tiles
+from sidecar_core.ui.runs import runs_table
+from sidecar_core.ui.scenarios import SCENARIOS, Scenario
+from sidecar_core.ui.session import Session
+from sidecar_core.ui.tags import column
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+MAX_UPLOAD = "1mb"
+
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+"""For handlers that only redraw: no spinner over the page, nothing in the API's description."""
+
+STATUS = (
+    '<div class="status ${value.kind}"><p role="status" aria-live="polite">${value.message}</p>'
+    '<div class="bar" aria-hidden="true"><i style="width:${value.width}"></i></div>'
+    '<span class="percent" aria-hidden="true">${value.percent}</span></div>'
+)
+STREAM = (
+    '<div class="stream" id="summary" tabindex="0" role="region" aria-label="Summary" dir="auto">'
+    '${value.done}<span class="pending">${value.pending}</span>'
+    '${value.done || value.pending ? "" : "<p class=quiet>The summary appears here, '
+    'token by token.</p>"}</div>'
+)
+
+
+def launch_arguments() -> dict[str, Any]:
+    """What `launch()` needs for this page: its looks, no history kept in the browser."""
+    return {
+        "theme": _theme(),
+        "css": (ASSETS / "style.css").read_text(encoding="utf-8"),
+        "head": f"<script>{(ASSETS / 'page.js').read_text(encoding='utf-8')}</script>",
+        "run_history": False,
+        "footer_links": ["api", "settings"],
+        "ssr_mode": False,
+        "max_file_size": MAX_UPLOAD,
+        "max_threads": 2 * MAX_WAITING + 20,
+        "show_error": True,
+    }
+
+
+def build_demo(host: ModelHost, examples: tuple[Example, ...] | None = None) -> Any:
+    """The page over `host`, whose models may still be loading. Call `launch(**launch_arguments())`
+    on what comes back."""
+    if examples is None:
+        examples = load_examples(ASSETS / "examples")
+    with gr.Blocks(title="Speculative Sidecar", analytics_enabled=False, fill_width=True) as demo:
+        _Page(host, examples).build(demo)
+    return demo.queue(default_concurrency_limit=1, max_size=4 * MAX_WAITING)
+
+
+class _Page:
+    """The components of one page, and their handlers."""
+
+    def __init__(self, host: ModelHost, examples: tuple[Example, ...]) -> None:
+        self.host = host
+        self.examples = examples
+
+    def build(self, demo: Any) -> None:
+        self.session = gr.State(Session(), delete_callback=Session.close)
+        self.outbox = gr.Textbox(visible="hidden", elem_id="outbox", label="Outbox")
+        with gr.Row(elem_id="top"):
+            _html(words.TITLE, elem_id="title")
+            self.models = _html(_models(self.host.status()), elem_id="models")
+            _html(words.TOOLS, elem_id="tools")
+        with gr.Row(elem_id="scenarios"):
+            self.scenario_buttons = [
+                gr.Button(f"{n}  {s.title}", size="sm", elem_id=f"scenario-{s.key}", min_width=100)
+                for n, s in enumerate(SCENARIOS, 1)
+            ]
+        with gr.Row(elem_id="board"):
+            with gr.Column(elem_id="input", min_width=280):
+                self._input()
+            with gr.Column(elem_id="output", min_width=280):
+                self._output()
+        with gr.Column(elem_id="below"):
+            self._below()
+        self._wire(demo)
+
+    def _input(self) -> None:
+        first = self.examples[0] if self.examples else None
+        with gr.Row(elem_id="sources"):
+            self.example = gr.Dropdown(
+                [e.title for e in self.examples],
+                value=first.title if first else None,
+                label="Example article",
+                elem_id="example",
+                min_width=160,
+                scale=4,
+            )
+            self.upload = gr.UploadButton(
+                "Upload", file_types=FILE_TYPES, type="binary", size="sm", elem_id="upload",
+                min_width=70, scale=1,
+            )  # fmt: skip
+        self.article = gr.Textbox(
+            first.text if first else "",
+            label="Article",
+            placeholder="Paste an article here.",
+            lines=12,
+            max_lines=12,
+            autoscroll=False,
+            elem_id="article",
+        )
+        with gr.Row(elem_id="length"):
+            self.count = _html("", elem_id="count")
+            self.trim = gr.Button("", visible=False, size="sm", elem_id="trim", min_width=120)
+        chosen = controls.toggles()
+        with gr.Row(elem_id="go"):
+            self.start = gr.Button("Start", variant="primary", elem_id="start", min_width=100)
+            self.stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=80)
+        with gr.Accordion("More settings", open=False, elem_id="more"):
+            chosen |= controls.more()
+            self.link = gr.Button("Copy a link to these settings", size="sm", elem_id="link")
+        self.settings = [chosen[name] for name in controls.ORDER]
+
+    def _output(self) -> None:
+        self.status = _html(_ready(), html_template=STATUS, elem_id="status")
+        self.note = _html(live.HINT, html_template="<p>${value}</p>", elem_id="note")
+        self.tiles = _html(
+            tiles(None), html_template='<dl class="tiles">${value}</dl>', elem_id="tiles"
+        )
+        with gr.Row(elem_id="reading"):
+            with gr.Column(elem_id="stream-card", elem_classes="card", min_width=260):
+                _html(words.STREAM_HEAD, elem_classes="head")
+                self.stream = _html(
+                    {"done": "", "pending": ""}, html_template=STREAM, elem_id="stream"
+                )
+                _html(words.LEGEND, elem_id="legend")
+            with gr.Column(elem_id="chart-card", elem_classes="card", min_width=220):
+                _html(words.CHART_HEAD, elem_classes="head")
+                self.chart = _html(alpha_chart(Series()), elem_id="chart")
+        with gr.Row(elem_id="taggers"):
+            with gr.Column(elem_classes="card", elem_id="sidecar-card", min_width=240):
+                _html(words.SIDECAR_HEAD, elem_classes="head")
+                self.sidecar = _html(_empty_column(), elem_id="sidecar")
+            with gr.Column(elem_classes="card", elem_id="standalone-card", min_width=240):
+                _html(words.STANDALONE_HEAD, elem_classes="head")
+                self.standalone = _html(_empty_column(), elem_id="standalone")
+
+    def _below(self) -> None:
+        with gr.Row(elem_id="compare"):
+            with gr.Column(elem_classes="card", elem_id="map-card", min_width=280):
+                _html(words.MAP_HEAD, elem_classes="head")
+                self.map = _html(attention_map({}, RunSettings()), elem_id="map")
+            with gr.Column(elem_classes="card", elem_id="runs-card", min_width=280):
+                _html(words.RUNS_HEAD, elem_classes="head")
+                self.runs = _html(runs_table([]), elem_id="runs")
+                self.save = gr.Button("Save the run (JSON Lines)", size="sm", elem_id="save")
+        with gr.Accordion("How it works", open=False, elem_id="how"):
+            _html(_asset("how_it_works.html"), elem_id="how-text")
+
+    def _wire(self, demo: Any) -> None:
+        article_and_settings = [self.article, *self.settings]
+        views = [
+            self.status, self.tiles, self.stream, self.chart, self.sidecar, self.standalone,
+            self.runs, self.note, self.start, self.stop,
+        ]  # fmt: skip
+        running: dict[str, Any] = {
+            "trigger_mode": "once",
+            "show_progress": "hidden",
+            "concurrency_limit": MAX_WAITING + 1,
+            "concurrency_id": "model",
+        }
+        gr.on(
+            [self.start.click],
+            self.run,
+            [self.session, *article_and_settings],
+            views,
+            api_name="run",
+            **running,
+        )
+        for scenario, button in zip(SCENARIOS, self.scenario_buttons, strict=True):
+            button.click(
+                self._scenario(scenario),
+                [self.session, *article_and_settings],
+                [*views, *self.settings],
+                api_visibility="private",
+                **running,
+            )
+        self.stop.click(self.on_stop, self.session, [self.status, self.stop], queue=False, **QUIET)
+
+        look: dict[str, Any] = {
+            "fn": self.look,
+            "inputs": article_and_settings,
+            "outputs": [self.count, self.trim, self.map],
+            "concurrency_limit": 4,
+            "concurrency_id": "look",
+            **QUIET,
+        }
+        gr.on(
+            [self.article.change, *(c.change for c in self.settings)],
+            trigger_mode="always_last",
+            **look,
+        )
+        self.article.change(
+            self.history,
+            [self.session, self.article],
+            self.runs,
+            trigger_mode="always_last",
+            **QUIET,
+        )
+        self.trim.click(self.first_tokens, article_and_settings, self.article, **QUIET)
+        self.example.input(self.choose, self.example, self.article, **QUIET)
+        self.upload.upload(self.read, self.upload, self.article, **QUIET)
+        self.save.click(self.export, self.session, self.outbox, **QUIET).success(
+            None, self.outbox, self.outbox, js="(t) => sidecarPage.save('run.jsonl', t)"
+        )
+        self.link.click(self.link_of, self.settings, self.outbox, **QUIET).success(
+            None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)"
+        )
+        timer = gr.Timer(1)
+        timer.tick(
+            self.poll,
+            article_and_settings,
+            [self.models, timer, self.count, self.trim, self.map],
+            concurrency_limit=4,
+            concurrency_id="look",
+            **QUIET,
+        )
+        demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
+
+    # Handlers
+
+    def run(self, session: Session, article: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """One run; what Start does, and the page's API."""
+        try:
+            settings = controls.settings_of(*values)
+            for view in live.run(self.host, session, article, settings):
+                yield _outputs(view)
+        except SidecarError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    def _scenario(self, scenario: Scenario) -> Any:
+        def run(session: Session, article: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+            try:
+                settings = scenario.apply(controls.settings_of(*values))
+                shown = controls.values_of(settings)
+                for view in live.run(self.host, session, article, settings, scenario):
+                    yield (*_outputs(view), *shown)
+            except SidecarError as error:
+                raise gr.Error(str(error), print_exception=False) from error
+
+        return run
+
+    def on_stop(self, session: Session) -> tuple[Any, ...]:
+        session.stop.set()
+        return status("Stopping after this step …", "busy"), gr.Button(interactive=False)
+
+    def look(self, article: str, *values: Any) -> tuple[Any, ...]:
+        """Token count, the offer to cut, and the attention map, for what is on the page now."""
+        try:
+            settings = controls.settings_of(*values)
+        except SidecarError:
+            return gr.skip(), gr.skip(), gr.skip()
+        engine = self.host.engine()
+        hidden = gr.Button(visible=False)
+        if engine is None:
+            return f"{len(article.split()):,} words", hidden, attention_map({}, settings)
+        if len(article) > MAX_ARTICLE_CHARS:
+            count = (
+                f'<b class="over">{len(article):,} characters; at most {MAX_ARTICLE_CHARS:,}</b>'
+            )
+            return count, hidden, attention_map({}, settings)
+        limit = engine.article_limit(settings)
+        tokens = len(engine.prompts.plain(clean(article)))
+        if tokens > limit:
+            count = f'<b class="over">{tokens:,} tokens; the limit is {limit:,}</b>'
+            offer = gr.Button(f"Use the first {limit:,} tokens", visible=True)
+            return count, offer, attention_map({}, settings)
+        lengths: dict[str, int] = {}
+        if tokens:
+            whole = dataclasses.replace(settings, draft_prompt="compound")
+            lengths = dict(engine.segments(article, whole))
+        return f"{tokens:,} of {limit:,} tokens", hidden, attention_map(lengths, settings)
+
+    def history(self, session: Session, article: str) -> str:
+        return runs_table(session.on(article))
+
+    def first_tokens(self, article: str, *values: Any) -> str:
+        engine = self.host.engine()
+        if engine is None:
+            raise gr.Error("The models are still loading; try again in a moment.")
+        limit = engine.article_limit(controls.settings_of(*values))
+        return str(engine.prompts.first_tokens(clean(article), limit))
+
+    def choose(self, title: str) -> Any:
+        return next((e.text for e in self.examples if e.title == title), gr.skip())
+
+    def read(self, data: bytes) -> str:
+        try:
+            return read_upload(data)
+        except SidecarError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    def export(self, session: Session) -> str:
+        if not session.log:
+            raise gr.Error("There is no run to save yet; press Start first.", print_exception=False)
+        return "\n".join(session.log) + "\n"
+
+    def link_of(self, *values: Any) -> str:
+        try:
+            return to_query(controls.settings_of(*values))
+        except SidecarError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    def poll(self, article: str, *values: Any) -> tuple[Any, ...]:
+        """What the models are doing; once they are there, what they say about the page."""
+        now = self.host.status()
+        if now.state != "ready":
+            return _models(now), gr.skip(), gr.skip(), gr.skip(), gr.skip()
+        return _models(now), gr.Timer(active=False), *self.look(article, *values)
+
+    def open(self, request: gr.Request) -> list[Any]:
+        """Settings and scenario from the address of the page."""
+        try:
+            settings, scenario = from_query(dict(request.query_params))
+        except SidecarError as error:
+            gr.Warning(f"{error} The page opened with its usual settings.")
+            settings, scenario = RunSettings(), None
+        note = live.HINT
+        if scenario is not None:
+            note = f"<b>{text(scenario.title)}.</b> {text(scenario.look)} Press Start."
+        return [*controls.values_of(settings), note]
+
+
+def _html(value: Any, **options: Any) -> Any:
+    """An HTML component without Gradio's own text styles."""
+    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)
+
+
+def _outputs(view: live.View) -> tuple[Any, ...]:
+    return (
+        view.status, view.tiles, view.stream, view.chart, view.sidecar, view.standalone, view.runs,
+        view.note, gr.Button(interactive=not view.running), gr.Button(interactive=view.running),
+    )  # fmt: skip
+
+
+def _ready() -> dict[str, str]:
+    return status("Press Start, or one of the five scenarios.")
+
+
+def _empty_column() -> str:
+    return column(TaggerReport(), "", "", running=False)
+
+
+def _models(now: HostStatus) -> str:
+    percent = f" {now.fraction:.0%}" if now.fraction is not None else ""
+    width = f"{now.fraction:.0%}" if now.fraction is not None else "0%"
+    return (
+        f'<div class="models {now.state}" title="{text(now.text)}"><i class="lamp"></i>'
+        f"<span>{text(now.text)}{percent}</span>"
+        f'<div class="bar"><i style="width:{width}"></i></div></div>'
+    )
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _theme() -> Any:
+    """Gradio's base theme with the system's fonts: nothing is fetched from elsewhere."""
+    return gr.themes.Base(
+        primary_hue=gr.themes.colors.blue,
+        neutral_hue=gr.themes.colors.stone,
+        font=["system-ui", "-apple-system", "Segoe UI", "sans-serif"],
+        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "monospace"],
+        radius_size=gr.themes.sizes.radius_md,
+        spacing_size=gr.themes.sizes.spacing_sm,
+    )

@@ -1,0 +1,144 @@
+"""The components for a run's settings, and the way from their values to `RunSettings` and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from sidecar_core.settings import RANGES, RunSettings
+
+DEFAULTS = RunSettings()
+
+ORDER = (
+    "suffix_masking",
+    "document_masking",
+    "draft_prompt",
+    "draft_text",
+    "positions",
+    "gamma",
+    "temperature",
+    "top_p",
+    "top_k",
+    "max_tokens",
+    "seed",
+)
+"""The components' order wherever they are inputs or outputs."""
+
+
+def settings_of(*values: Any) -> RunSettings:
+    """Settings from the components' values in `ORDER`. Raises SidecarError where one is out of
+    range: browsers are kept to the limits by the sliders, other clients by this."""
+    found = dict(zip(ORDER, values, strict=True))
+    for name, limits in RANGES.items():
+        value = found[name]
+        if limits.integer and isinstance(value, float) and value.is_integer():
+            found[name] = int(value)
+    return RunSettings(**found).validate()
+
+
+def values_of(settings: RunSettings) -> list[Any]:
+    """The components' values for these settings, in `ORDER`."""
+    return [getattr(settings, name) for name in ORDER]
+
+
+def toggles() -> dict[str, Any]:
+    """The two switches that the page is about."""
+    return {
+        "suffix_masking": gr.Checkbox(
+            DEFAULTS.suffix_masking,
+            label="Suffix masking",
+            info="Hide “then output hashtags” from the draft until the summary is done.",
+            elem_classes="switch",
+            elem_id="suffix-masking",
+        ),
+        "document_masking": gr.Checkbox(
+            DEFAULTS.document_masking,
+            label="Document masking",
+            info="Hide the article from the draft while it writes the hashtags.",
+            elem_classes="switch",
+            elem_id="document-masking",
+        ),
+    }
+
+
+def more() -> dict[str, Any]:
+    """Everything else, for the accordion."""
+    draft_prompt = gr.Radio(
+        [
+            ("with the suffix (compound)", "compound"),
+            ("the same as the target's (identical)", "identical"),
+            ("something unrelated", "unrelated"),
+        ],
+        value=DEFAULTS.draft_prompt,
+        label="The draft reads the article",
+        info="Whatever it reads, the summary stays the target's; only α changes.",
+        elem_id="draft-prompt",
+    )
+    draft_text = gr.Textbox(
+        DEFAULTS.draft_text,
+        label="Unrelated text",
+        info="The draft reads this instead of the article.",
+        lines=1,
+        max_lines=4,
+        max_length=4000,
+        visible=False,
+        elem_id="draft-text",
+    )
+    draft_prompt.change(
+        None,
+        draft_prompt,
+        draft_text,
+        js="(mode) => ({__type__: 'update', visible: mode === 'unrelated'})",
+    )
+    positions = gr.Radio(
+        [("natural", "natural"), ("rebased", "rebased")],
+        value=DEFAULTS.positions,
+        label="Positions behind a masked suffix",
+        info="Natural leaves the suffix's places free; rebased closes the gap.",
+        elem_id="positions",
+    )
+    with gr.Row(elem_classes="pair"):
+        gamma = _slider("gamma", "γ, drafts per round", "0: the target decodes alone.", 1)
+        max_tokens = _slider("max_tokens", "Longest summary, tokens", "", 1)
+    with gr.Row(elem_classes="pair"):
+        temperature = _slider("temperature", "Temperature", "0: always the likeliest token.", 0.05)
+        top_p = _slider("top_p", "Top-p", "1: off.", 0.01)
+    with gr.Row(elem_classes="pair"):
+        top_k = _slider("top_k", "Top-k", "0: off.", 1)
+        seed = gr.Number(
+            DEFAULTS.seed,
+            label="Seed",
+            info="Matters above temperature 0.",
+            precision=0,
+            minimum=RANGES["seed"].low,
+            maximum=RANGES["seed"].high,
+            elem_id="seed",
+            min_width=120,
+        )
+    return {
+        "draft_prompt": draft_prompt,
+        "draft_text": draft_text,
+        "positions": positions,
+        "gamma": gamma,
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "max_tokens": max_tokens,
+        "seed": seed,
+    }
+
+
+def _slider(name: str, label: str, info: str, step: float) -> Any:
+    limits = RANGES[name]
+    return gr.Slider(
+        limits.low,
+        limits.high,
+        value=getattr(DEFAULTS, name),
+        step=step,
+        label=label,
+        info=info or None,
+        buttons=[],
+        elem_id=name.replace("_", "-"),
+        min_width=120,
+    )

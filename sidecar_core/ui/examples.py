@@ -1,0 +1,41 @@
+"""What a visitor can start from: the example articles, and files of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.settings import MAX_ARTICLE_CHARS
+
+FILE_TYPES = [".txt", ".md"]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    title: str
+    text: str
+
+
+def load_examples(folder: Path) -> tuple[Example, ...]:
+    """The folder's .txt files by name; the first line of each is its title."""
+    found = []
+    for path in sorted(folder.glob("*.txt")):
+        title, _, body = path.read_text(encoding="utf-8").partition("\n")
+        found.append(Example(title.strip(), body.strip()))
+    return tuple(found)
+
+
+def read_upload(data: bytes) -> str:
+    """The text of an uploaded file. Raises SidecarError for one that is not text or too long."""
+    if len(data) > 4 * MAX_ARTICLE_CHARS:
+        raise SidecarError(
+            f"The file has {len(data):,} bytes; an article may have at most "
+            f"{MAX_ARTICLE_CHARS:,} characters. Upload a shorter one."
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SidecarError(
+            "The file is not UTF-8 text; save it as a plain .txt or .md file."
+        ) from error

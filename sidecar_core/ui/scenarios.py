@@ -1,0 +1,188 @@
+"""Five settings to show one after the other, and one sentence about what came out.
+
+A scenario changes the draft prompt and the two toggles only; everything else stays as the visitor
+set it. `outcome` speaks of measured numbers: this run's, and those of the earlier runs on the same
+article that differ in nothing but the scenario.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sidecar_core.grounding import ground
+from sidecar_core.report import RunReport
+from sidecar_core.settings import DraftPrompt, RunSettings
+
+FREE = ("draft_prompt", "suffix_masking", "document_masking")
+"""What a scenario sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`look` says what to watch while it runs."""
+
+    key: str
+    title: str
+    look: str
+    draft_prompt: DraftPrompt
+    suffix_masking: bool
+    document_masking: bool
+
+    def apply(self, settings: RunSettings) -> RunSettings:
+        return dataclasses.replace(
+            settings,
+            draft_prompt=self.draft_prompt,
+            suffix_masking=self.suffix_masking,
+            document_masking=self.document_masking,
+        )
+
+
+SCENARIOS = (
+    Scenario(
+        "plain",
+        "Plain speculation",
+        "Draft and target read the same prompt. Watch α settle: it is the mark to beat.",
+        "identical",
+        True,
+        True,
+    ),
+    Scenario(
+        "visible",
+        "Suffix in sight",
+        "The draft also reads “then output hashtags”; the target does not. Watch α fall.",
+        "compound",
+        False,
+        True,
+    ),
+    Scenario(
+        "masked",
+        "Suffix masked",
+        "The suffix is hidden until the summary is done. Watch α come back.",
+        "compound",
+        True,
+        True,
+    ),
+    Scenario(
+        "leaky",
+        "Tags see the document",
+        "The tagger still attends to the article. Watch for a tag that the summary does not hold.",
+        "compound",
+        True,
+        False,
+    ),
+    Scenario(
+        "grounded",
+        "Document masked",
+        "The tagger sees the summary only. Watch the tags keep to it, on a smaller cache.",
+        "compound",
+        True,
+        True,
+    ),
+)
+
+BY_KEY = {scenario.key: scenario for scenario in SCENARIOS}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An earlier run on the same article: its settings and its figures."""
+
+    settings: RunSettings
+    report: RunReport
+
+
+def comparable(a: RunSettings, b: RunSettings) -> bool:
+    """Whether two runs differ in nothing but what a scenario sets."""
+    mine, other = a.as_dict(), b.as_dict()
+    return all(mine[name] == other[name] for name in mine if name not in (*FREE, "draft_text"))
+
+
+def outcome(
+    scenario: Scenario,
+    settings: RunSettings,
+    report: RunReport,
+    earlier: Sequence[Measured],
+    document: str,
+) -> str:
+    """One sentence with this run's numbers, and beside them those it is to be compared with."""
+    if report.summary is None or report.summary.reason == "cancelled" or report.alpha is None:
+        return "Stopped before there was anything to compare."
+    alpha = report.alpha
+    plain = _alpha_of(earlier, settings, "identical", None)
+    visible = _alpha_of(earlier, settings, "compound", False)
+    if scenario.key == "plain":
+        return f"α is {alpha:.3f} with nothing on the side: the baseline on this article."
+    if scenario.key == "visible":
+        if plain is None:
+            return f"α is {alpha:.3f} with the suffix in sight; run scenario 1 to compare."
+        return (
+            f"α {_moved(plain, alpha)} when the draft sees the suffix.{_same_text(earlier, report)}"
+        )
+    if scenario.key == "masked":
+        parts = [f"α is {alpha:.3f} with the suffix masked"]
+        if visible is not None:
+            parts.append(f"{visible:.3f} with it in sight")
+        if plain is not None:
+            parts.append(f"{plain:.3f} without it")
+        if len(parts) == 1:
+            return parts[0] + "; run scenarios 1 and 2 to compare."
+        return ", ".join(parts) + "." + _same_text(earlier, report)
+    return _tags_outcome(report, earlier, settings, document)
+
+
+def _alpha_of(
+    earlier: Sequence[Measured], settings: RunSettings, prompt: str, masking: bool | None
+) -> float | None:
+    """α of the latest comparable run with that draft prompt and suffix masking (None: either)."""
+    for run in reversed(earlier):
+        if (
+            run.settings.draft_prompt == prompt
+            and masking in (None, run.settings.suffix_masking)
+            and comparable(run.settings, settings)
+            and run.report.summary is not None
+            and run.report.summary.reason != "cancelled"
+        ):
+            return run.report.alpha
+    return None
+
+
+def _moved(before: float, after: float) -> str:
+    word = "fell" if round(after, 3) < round(before, 3) else "rose"
+    if round(after, 3) == round(before, 3):
+        return f"stayed at {after:.3f}"
+    return f"{word} from {before:.3f} to {after:.3f}"
+
+
+def _same_text(earlier: Sequence[Measured], report: RunReport) -> str:
+    """Says so when every complete run wrote the very same tokens."""
+    others = [run.report.ids for run in earlier if run.report.summary is not None]
+    if others and all(ids == report.ids for ids in others):
+        return " The summary is the same, token for token."
+    return ""
+
+
+def _tags_outcome(
+    report: RunReport, earlier: Sequence[Measured], settings: RunSettings, document: str
+) -> str:
+    done = report.taggers["sidecar"].finished
+    if done is None or not done.tags:
+        return "The tagger wrote no usable tag this time."
+    places = {tag: ground(tag, report.text, document).place for tag in done.tags}
+    leaks = [f"#{tag}" for tag, place in places.items() if place == "document"]
+    if leaks:
+        verb = "stands" if len(leaks) == 1 else "stand"
+        words = f"{', '.join(leaks)} {verb} only in the document: a leak"
+    else:
+        inside = sum(place == "summary" for place in places.values())
+        words = (
+            f"No tag leaks: {inside} of {len(places)} are in the summary, none only in the document"
+        )
+    words += f". The tagger attended to {done.kv_tokens:,} tokens"
+    there = "in sight" if settings.document_masking else "masked"
+    for run in reversed(earlier):
+        other = run.report.taggers["sidecar"].finished
+        if other and run.settings.document_masking != settings.document_masking:
+            return f"{words}; to {other.kv_tokens:,} with the document {there}."
+    return words + "."

@@ -1,0 +1,64 @@
+"""What one visitor has done: kept per browser tab, never shared, gone with the tab."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from sidecar_core.report import RunReport
+from sidecar_core.settings import RunSettings
+from sidecar_core.ui.figures import Series
+
+MAX_RUNS = 24
+"""Older runs are forgotten; a page that stays open for days does not grow."""
+
+
+def article_key(article: str) -> str:
+    """Names an article without keeping it."""
+    return hashlib.sha256(article.strip().encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run that ended: what the table and the ghost lines need of it."""
+
+    number: int
+    article: str
+    settings: RunSettings
+    label: str
+    leaks: str
+    report: RunReport
+    series: Series
+
+
+class Session:
+    """State of one browser tab. A copy is a new, empty one: the page's initial value is a model.
+
+    `runs` are those that ended, `log` the events of the latest as JSON lines. `stop` belongs to the
+    run under way; `busy` is held until its last forward pass is over.
+    """
+
+    def __init__(self) -> None:
+        self.runs: list[RunRecord] = []
+        self.counted = 0
+        self.log: list[str] = []
+        self.stop = threading.Event()
+        self.busy = threading.Lock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Session:
+        return Session()
+
+    def on(self, article: str) -> list[RunRecord]:
+        """The runs on this article, oldest first."""
+        key = article_key(article)
+        return [run for run in self.runs if run.article == key]
+
+    def keep(self, record: RunRecord) -> None:
+        self.runs.append(record)
+        del self.runs[:-MAX_RUNS]
+
+    def close(self) -> None:
+        """The tab is gone: whatever still runs for it should end."""
+        self.stop.set()

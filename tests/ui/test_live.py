@@ -1,0 +1,263 @@
+"""One run as a stream of views, over a scripted engine."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.events import LoadProgress, SummaryFinished, TokenRejected
+from sidecar_core.report import RunReport
+from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
+from sidecar_core.ui import live
+from sidecar_core.ui.live import View
+from sidecar_core.ui.model_host import ModelHost, Turnstile
+from sidecar_core.ui.render import tiles
+from sidecar_core.ui.scenarios import BY_KEY
+from sidecar_core.ui.session import Session
+from tests.ui.runs import ScriptedEngine, one_round, started, whole_run
+
+ARTICLE = "The plant closed."
+
+
+def host_of(engine: ScriptedEngine) -> ModelHost:
+    host = ModelHost(lambda progress: (engine, "scripted"))
+    host.start()
+    return host
+
+
+def until(condition: object, seconds: float = 5) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def views(engine: ScriptedEngine, session: Session | None = None, **options: object) -> list[View]:
+    settings = options.pop("settings", RunSettings())
+    return list(
+        live.run(host_of(engine), session or Session(), ARTICLE, settings, **options)  # type: ignore[arg-type]
+    )
+
+
+def test_the_last_view_shows_the_events_final_state() -> None:
+    last = views(ScriptedEngine())[-1]
+    report = RunReport.of(whole_run())
+    assert not last.running
+    assert last.tiles == tiles(report)
+    assert "#plant" in last.sidecar
+    assert "#closed" in last.standalone
+    assert last.status["kind"] == "done"
+
+
+def test_updates_are_at_most_ten_a_second_whatever_the_engine_does() -> None:
+    flood = ScriptedEngine(
+        lambda settings: [started(), *(e for n in range(400) for e in one_round(n, [("a", 1.0)]))]
+    )
+    flood.pause = 0.0005
+    begin = time.monotonic()
+    seen = views(flood)
+    seconds = time.monotonic() - begin
+    assert len(seen) <= 10 * seconds + 4
+    assert seen[-1].stream["done"].count(">a<") == 400
+
+
+def test_bytes_of_the_stream_are_appended_only() -> None:
+    engine = ScriptedEngine()
+    engine.pause = 0.03
+    before = ""
+    for view in views(engine):
+        assert view.stream["done"].startswith(before)
+        before = view.stream["done"]
+
+
+def test_stop_ends_the_run_keeps_what_is_there_and_the_next_one_works() -> None:
+    engine, session = ScriptedEngine(), Session()
+    engine.pause = 0.05
+    host = host_of(engine)
+    last = None
+    for view in live.run(host, session, ARTICLE, RunSettings()):
+        if view.stream["done"]:
+            session.stop.set()
+        last = view
+    assert last is not None
+    assert last.status["message"] == live.STOPPED
+    assert "The" in last.stream["done"]
+    assert not last.running
+    assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
+
+
+def test_a_closed_tab_ends_the_engines_work() -> None:
+    engine, session = ScriptedEngine(), Session()
+    engine.pause = 0.05
+    run: Iterator[View] = live.run(host_of(engine), session, ARTICLE, RunSettings())
+    next(run)
+    run.close()  # type: ignore[attr-defined]
+    until(lambda: engine.active == 0)
+    until(lambda: not session.busy.locked())
+
+
+def test_an_error_before_the_first_event_frees_everything() -> None:
+    host, session = host_of(ScriptedEngine()), Session()
+    with pytest.raises(SidecarError, match="too long"):
+        list(live.run(host, session, "word " * 500, RunSettings()))
+    assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
+
+
+def test_an_error_in_the_middle_is_shown_and_the_next_run_works() -> None:
+    engine, session = ScriptedEngine(), Session()
+    engine.error = SidecarError("Out of memory; use a shorter article.")
+    host = host_of(engine)
+    seen = []
+    with pytest.raises(SidecarError, match="shorter article"):
+        seen.extend(view for view in live.run(host, session, ARTICLE, RunSettings()))
+    assert seen[-1].status["kind"] == "error"
+    assert not seen[-1].running
+    engine.error = None
+    assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
+
+
+def test_an_unexpected_exception_becomes_one_clear_line_without_details() -> None:
+    engine = ScriptedEngine()
+    engine.error = ValueError("secret path")
+    with pytest.raises(SidecarError) as caught:
+        views(engine)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("article", ["", " \n\t ", "x" * (MAX_ARTICLE_CHARS + 1)])
+def test_blank_and_huge_articles_never_reach_the_engine(article: str) -> None:
+    engine = ScriptedEngine()
+    with pytest.raises(SidecarError):
+        next(live.run(host_of(engine), Session(), article, RunSettings()))
+    assert engine.calls == 0
+
+
+def test_settings_out_of_range_never_reach_the_engine() -> None:
+    engine = ScriptedEngine()
+    with pytest.raises(SidecarError, match="gamma"):
+        next(live.run(host_of(engine), Session(), ARTICLE, RunSettings(gamma=99)))
+    assert engine.calls == 0
+
+
+def test_runs_of_many_visitors_never_overlap_and_all_are_answered() -> None:
+    engine = ScriptedEngine()
+    engine.pause = 0.003
+    host = host_of(engine)
+    results: list[View] = []
+
+    def visit() -> None:
+        results.append(list(live.run(host, Session(), ARTICLE, RunSettings()))[-1])
+
+    threads = [threading.Thread(target=visit) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [view.status["kind"] for view in results] == ["done"] * 6
+    assert engine.most_active == 1
+
+
+def test_who_waits_is_told_and_can_stop_waiting() -> None:
+    engine = ScriptedEngine()
+    host = host_of(engine)
+    first = host.turnstile.enter()
+    session = Session()
+    run = live.run(host, session, ARTICLE, RunSettings())
+    seen = [view for view, _ in zip(run, range(2), strict=False)]
+    assert "one run is before yours" in seen[-1].status["message"]
+    session.stop.set()
+    assert list(run)[-1].status["message"] == live.STOPPED
+    assert engine.calls == 0
+    host.turnstile.leave(first)
+
+
+def test_a_full_waiting_line_refuses_with_a_clear_message() -> None:
+    turnstile = Turnstile(max_waiting=2)
+    tickets = [turnstile.enter() for _ in range(3)]
+    with pytest.raises(SidecarError, match="try again"):
+        turnstile.enter()
+    turnstile.leave(tickets[0])
+    assert turnstile.ahead(tickets[1]) == 0
+    turnstile.enter()
+
+
+def test_a_run_waits_for_the_models_and_begins_by_itself() -> None:
+    ready = threading.Event()
+    engine = ScriptedEngine()
+
+    def load(progress: object) -> tuple[ScriptedEngine, str]:
+        progress(LoadProgress("Downloading part 3", 30, 60))  # type: ignore[operator]
+        ready.wait(5)
+        return engine, "scripted"
+
+    host = ModelHost(load)
+    run = live.run(host, Session(), ARTICLE, RunSettings())
+    next(run)
+    second = next(run)
+    assert "Downloading part 3" in second.status["message"]
+    assert second.status["percent"] == "50%"
+    ready.set()
+    assert list(run)[-1].status["kind"] == "done"
+
+
+def test_models_that_cannot_be_loaded_give_one_line_and_are_tried_again() -> None:
+    tries = []
+
+    def load(progress: object) -> tuple[ScriptedEngine, str]:
+        tries.append(1)
+        if len(tries) == 1:
+            raise SidecarError("No network and no weights here; run fetch first.")
+        return ScriptedEngine(), "scripted"
+
+    host = ModelHost(load)
+    host.start()
+    until(lambda: host.status().state == "failed")
+    assert host.status().text.startswith("No network")
+    assert list(live.run(host, Session(), ARTICLE, RunSettings()))[-1].status["kind"] == "done"
+
+
+def test_ended_runs_become_ghosts_and_lines_of_the_table_on_their_article_only() -> None:
+    engine, session = ScriptedEngine(), Session()
+    host = host_of(engine)
+    list(live.run(host, session, ARTICLE, RunSettings()))
+    visible = RunSettings(suffix_masking=False)
+    last = list(live.run(host, session, ARTICLE, visible))[-1]
+    assert "masked (run 1)" in last.chart
+    assert last.runs.count("<tr") == 3
+    other = list(live.run(host, session, "Another article.", RunSettings()))[-1]
+    assert "(run 1)" not in other.chart
+    assert other.runs.count("<tr") == 2
+
+
+def test_two_sessions_share_nothing() -> None:
+    host = host_of(ScriptedEngine())
+    list(live.run(host, Session(), ARTICLE, RunSettings()))
+    last = list(live.run(host, Session(), ARTICLE, RunSettings()))[-1]
+    assert "(run 1)" not in last.chart
+
+
+def test_the_saved_run_is_its_events() -> None:
+    session = Session()
+    views(ScriptedEngine(), session)
+    kinds = [json.loads(line)["event"] for line in session.log]
+    assert kinds == [type(event).__name__ for event in whole_run()]
+
+
+def test_a_scenario_says_what_to_look_at_and_then_what_came_out() -> None:
+    scenario = BY_KEY["plain"]
+    settings = scenario.apply(RunSettings())
+    seen = views(ScriptedEngine(), scenario=scenario, settings=settings)
+    assert scenario.look in seen[0].note
+    assert f"α is {RunReport.of(whole_run()).alpha:.3f}" in seen[-1].note
+
+
+def test_a_rejected_token_stays_where_it_was_proposed() -> None:
+    rejected = next(e for e in whole_run() if isinstance(e, TokenRejected))
+    done = views(ScriptedEngine())[-1].stream["done"]
+    assert done.index("The<") < done.index(rejected.text.strip() + "</del>") < done.index("plant<")
+    assert any(isinstance(e, SummaryFinished) for e in whole_run())
