@@ -195,7 +195,7 @@ HASHTAGS = SidecarTask(
     label="Hashtags",
     suffix=" After the summary, output 3-5 short topical hashtags for the summary, "
     "as a JSON array of strings.",
-    cue='\n\nHashtags: ["',
+    cue='\n\nHashtags: ["#',
     parse=parse_tags,
     is_done=tags_are_done,
     max_tokens=48,
