@@ -1,0 +1,192 @@
+"""The command line: `python -m sidecar_core COMMAND`.
+
+Standard output holds the result alone (one JSON object with `--json`); progress goes to standard
+error. Exit code 0, or 2 for bad input with one clear line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
+
+EXPERIMENTS: tuple[Callable[[Any, Callable[[argparse.ArgumentParser], None]], None], ...] = ()
+"""Each adds its commands: given the subparsers, and what adds the common options to one.
+
+A command sets `handler`, which takes the parsed arguments and returns the JSON object.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    arguments = parser().parse_args(argv)
+    try:
+        result = arguments.handler(arguments)
+        if arguments.json:
+            print(json.dumps(result, ensure_ascii=False))
+    except SidecarError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = argparse.ArgumentParser(prog="python -m sidecar_core", description=__doc__)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="summarise one article and tag the summary")
+    common(run)
+    run.add_argument("file", metavar="FILE", help="a text file, or - for standard input")
+    defaults = RunSettings()
+    run.add_argument(
+        "--draft-prompt",
+        choices=["compound", "identical", "unrelated"],
+        default=defaults.draft_prompt,
+    )
+    run.add_argument("--draft-text", default=defaults.draft_text, metavar="TEXT")
+    for name in ("suffix-masking", "document-masking"):
+        run.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=True)
+    run.add_argument("--positions", choices=["natural", "rebased"], default=defaults.positions)
+    run.add_argument("--gamma", type=int, default=defaults.gamma, metavar="N")
+    run.add_argument("--temperature", type=float, default=defaults.temperature, metavar="T")
+    run.add_argument("--top-k", type=int, default=defaults.top_k, metavar="K")
+    run.add_argument("--top-p", type=float, default=defaults.top_p, metavar="P")
+    run.add_argument("--max-tokens", type=int, default=defaults.max_tokens, metavar="N")
+    run.add_argument("--task", default=defaults.task)
+    run.add_argument("--first-tokens", type=int, metavar="N", help="use the first N tokens only")
+    run.add_argument("--events", type=Path, metavar="FILE", help="write the events, JSON Lines")
+    run.set_defaults(handler=run_command)
+
+    replay = commands.add_parser("replay", help="show a recorded run, without any model")
+    replay.add_argument("file", type=Path, metavar="FILE", help="a log written by run --events")
+    replay.add_argument("--json", action="store_true", help="print one JSON object")
+    replay.set_defaults(handler=replay_command)
+
+    fetch = commands.add_parser("fetch", help="download and convert a pair's weights")
+    fetch.add_argument("pair", metavar="PAIR")
+    fetch.add_argument("--json", action="store_true", help="print one JSON object")
+    fetch.set_defaults(handler=fetch_command)
+    for register in EXPERIMENTS:
+        register(commands, common)
+    return top
+
+
+def common(command: argparse.ArgumentParser) -> None:
+    """The options that every command with a pair has."""
+    command.add_argument("--pair", default="auto", help="small, big, coder, smol, TARGET,DRAFT")
+    command.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
+    command.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def load_engine(arguments: argparse.Namespace) -> Any:
+    """An Engine for the common options, with progress on standard error."""
+    from sidecar_core.decoding.engine import Engine
+    from sidecar_core.models.loading import load_pair
+    from sidecar_core.terminal import load_progress
+
+    return Engine(
+        load_pair(
+            arguments.pair,
+            precision=arguments.precision,
+            device=arguments.device,
+            progress=load_progress(),
+        )
+    )
+
+
+def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
+    """`run`: one whole run, shown as it goes unless `--json`."""
+    from sidecar_core import events
+    from sidecar_core.terminal import TerminalView
+
+    names = [field.name for field in dataclasses.fields(RunSettings)]
+    settings = RunSettings(**{name: getattr(arguments, name) for name in names}).validate()
+    article = read_text(arguments.file)
+    with _writer(arguments.events) as log:
+        engine = load_engine(arguments)
+        if arguments.first_tokens:
+            article = engine.prompts.first_tokens(article, arguments.first_tokens)
+        out = sys.stderr if arguments.json else sys.stdout
+        view = TerminalView(out, sys.stderr)
+        for event in engine.stream(article, settings):
+            view.show(event)
+            if log:
+                log.write(events.to_json(event) + "\n")
+    return view.report.as_dict()
+
+
+def replay_command(arguments: argparse.Namespace) -> dict[str, Any]:
+    """`replay`: the events of a log, shown as if they came now, and said to be a recording."""
+    from sidecar_core.events import read_jsonl
+    from sidecar_core.terminal import TerminalView
+
+    print("This is a recording.", file=sys.stderr)
+    view = TerminalView(sys.stderr if arguments.json else sys.stdout, sys.stderr)
+    for event in read_jsonl(read_text(str(arguments.file)).splitlines()):
+        view.show(event)
+    if view.report.started is None:
+        raise SidecarError(f"{arguments.file} holds no run; give a log written by run --events.")
+    return {"recording": True, **view.report.as_dict()}
+
+
+def fetch_command(arguments: argparse.Namespace) -> dict[str, Any]:
+    """`fetch`: everything that a pair needs, on this disk."""
+    from sidecar_core.models.loading import fetch
+    from sidecar_core.terminal import load_progress
+
+    fetch(arguments.pair, load_progress())
+    print(f"{arguments.pair} is ready.", file=sys.stderr)
+    return {"pair": arguments.pair, "ready": True}
+
+
+def read_text(name: str) -> str:
+    """A UTF-8 text file, or standard input for "-". Raises SidecarError where it cannot."""
+    limit = 64 * MAX_ARTICLE_CHARS
+    try:
+        data = sys.stdin.buffer.read(limit + 1) if name == "-" else _bytes(Path(name), limit + 1)
+        if len(data) > limit:
+            raise SidecarError(f"{name} is larger than {limit:,} bytes; give a smaller file.")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise SidecarError(f"Cannot read {name}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise SidecarError(f"{name} is not UTF-8 text; convert it first.") from error
+
+
+def _bytes(path: Path, limit: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(limit)
+
+
+@contextlib.contextmanager
+def _writer(path: Path | None) -> Iterator[IO[str] | None]:
+    if path is None:
+        yield None
+        return
+    try:
+        file = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise SidecarError(f"Cannot write {path}: {error.strerror or error}.") from error
+    with file:
+        yield file
+
+
+if __name__ == "__main__":
+    sys.exit(main())
