@@ -131,11 +131,12 @@ class PromptBuilder:
         return self._prompt(SUMMARY_OPENING, summary.strip(), "\n\n" + suffix.strip())
 
     def first_tokens(self, text: str, n: int) -> str:
-        """The longest beginning of `text` that is at most `n` tokens.
+        """The longest beginning of the cleaned `text` that is at most `n` tokens.
 
         Cut where a token ends and never inside a character; white space at the cut is dropped, and
         so is a joiner that would join nothing (emoji).
         """
+        text = clean(text)
         encoding = self._plain.encode(text, add_special_tokens=False)
         keep = min(n, len(encoding.ids))
         while 0 < keep < len(encoding.ids):

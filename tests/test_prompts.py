@@ -158,6 +158,7 @@ def test_first_tokens_is_a_beginning_that_fits_and_never_breaks_a_character(
         assert not beginning.endswith((" ", "\u200d"))
     assert builder.first_tokens(text, 0) == ""
     assert builder.first_tokens(text, 10_000) == text
+    assert builder.first_tokens(f"\x00{text}\r\n", 10_000) == text
 
 
 @pytest.mark.parametrize("text", ["", "   \n\t ", "\x00\x07", "\ufeff", "\u200b\u200d"])
