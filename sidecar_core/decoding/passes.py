@@ -21,18 +21,20 @@ def forward(
     model: LoadedModel,
     cache: SegmentedCache,
     ids: Sequence[int] | torch.Tensor,
-    position: int,
+    position: int | Sequence[int],
     *,
     segment: str | Sequence[tuple[str, int]],
     rows: int = 1,
+    mask: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Run `ids` through the model; their columns are added to `cache` as part of `segment`.
 
     (Where they belong to several: (name, tokens) of each, in order.)
 
     `ids` are n token ids, or a tensor [batch, n]; they stand at positions `position` to
-    `position + n - 1`, whatever the number of columns in the cache. Each sees all columns that are
-    there and the new ones up to its own. Returns float32 logits of the last `rows` tokens,
+    `position + n - 1`, whatever the number of columns in the cache (or at the n given positions).
+    Each sees all columns that are there and the new ones up to its own, or what `mask`, bool
+    [1, 1, n, columns + n], lets it see. Returns float32 logits of the last `rows` tokens,
     [rows, vocabulary] or [batch, rows, vocabulary]; with `rows=0` the output matrix is not used at
     all. Raises SidecarError where memory runs out or the model returns no numbers.
     """
@@ -41,12 +43,18 @@ def forward(
     batched = tokens.dim() == 2
     tokens = tokens if batched else tokens[None]
     count, past = tokens.shape[1], cache.length
+    if isinstance(position, int):
+        places = torch.arange(position, position + count, device=device)
+    else:
+        places = torch.tensor(position, device=device)
+    if mask is None and count > 1:
+        mask = causal_mask(count, past, device)
     network = model.network if rows else model.network.base_model
     try:
         output = network(
             input_ids=tokens,
-            position_ids=torch.arange(position, position + count, device=device)[None],
-            attention_mask=causal_mask(count, past, device) if count > 1 else None,
+            position_ids=places[None],
+            attention_mask=mask,
             cache=cache,
             use_cache=True,
             **({"logits_to_keep": rows} if rows else {}),

@@ -1,0 +1,17 @@
+"""A whole pair of tiny random models with a tokenizer made on the spot: an engine in a second."""
+
+from __future__ import annotations
+
+from sidecar_core.decoding.engine import Engine
+from sidecar_core.models.pair import Pair
+from tests.tiny import tiny_model
+from tests.toy_tokenizers import toy_tokenizer
+
+
+def tiny_engine() -> Engine:
+    """Text from it is noise, but all that the engine does to real models it does to these."""
+    tokenizer = toy_tokenizer()
+    end = frozenset([tokenizer.eos_token_id])
+    width = len(tokenizer)
+    target, draft = (tiny_model(seed, vocab=width, eos=end) for seed in (0, 1))
+    return Engine(Pair("tiny", target, draft, tokenizer))
