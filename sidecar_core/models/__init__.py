@@ -1,0 +1,1 @@
+"""Model pairs: where weights come from, how they are kept, and networks ready to run."""
