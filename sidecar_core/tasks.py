@@ -104,20 +104,29 @@ def _split_words(run: str) -> str:
     return "".join(parts)
 
 
+def _loops(tag: str) -> bool:
+    """Whether a tag goes round in itself ("heat-pump-heat-pump"; "face-to-face" does not)."""
+    words = tag.split("-")
+    return len(words) > 3 and len(set(words)) < len(words)
+
+
 def _distinct(items: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in items if item))
 
 
 def parse_tags(raw: str) -> tuple[str, ...]:
     """At most five distinct tags: hyphenated lower case without "#" and punctuation."""
-    return _distinct(tuple(map(_tag, _items(raw).usable)))[:MAX_TAGS]
+    tags = map(_tag, _items(raw).usable)
+    return _distinct(tuple(tag for tag in tags if not _loops(tag)))[:MAX_TAGS]
 
 
 def tags_are_done(raw: str) -> bool:
-    """At the closing bracket, at the fifth distinct tag, or at the first one that repeats."""
+    """At the closing bracket, at the fifth distinct tag, or at the first one that repeats another
+    or itself."""
     items = _items(raw)
     tags = [tag for tag in map(_tag, items.complete) if tag]
-    return items.closed or len(tags) >= MAX_TAGS or len(set(tags)) < len(tags)
+    repeats = len(set(tags)) < len(tags) or any(map(_loops, tags))
+    return items.closed or len(tags) >= MAX_TAGS or repeats
 
 
 def _phrase(text: str) -> str:

@@ -115,6 +115,7 @@ def test_tags_are_distinct_and_at_most_five() -> None:
         'car", "Car"',
         "car, car,",
         "#car #car ",
+        'heat", "HeatPumpHeatPump",',
     ],
 )
 def test_tagging_ends_at_the_bracket_the_fifth_tag_or_the_first_repeat(raw: str) -> None:
@@ -144,6 +145,13 @@ def test_a_loop_ends_as_soon_as_it_repeats_and_leaves_one_tag() -> None:
             break
     assert raw == 'car", "car",'
     assert HASHTAGS.parse(raw) == ("car",)
+
+
+def test_a_tag_that_repeats_itself_is_left_out() -> None:
+    assert parse_tags('HeatPump", "#HeatPumpHeatPump", "face-to-face"') == (
+        "heat-pump",
+        "face-to-face",
+    )
 
 
 @pytest.mark.parametrize(
