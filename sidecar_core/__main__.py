@@ -63,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
         run.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=True)
     run.add_argument("--positions", choices=["natural", "rebased"], default=defaults.positions)
     run.add_argument("--gamma", type=int, default=defaults.gamma, metavar="N")
+    run.add_argument("--adaptive", action="store_true", help="choose γ by what pays best so far")
     run.add_argument("--temperature", type=float, default=defaults.temperature, metavar="T")
     run.add_argument("--top-k", type=int, default=defaults.top_k, metavar="K")
     run.add_argument("--top-p", type=float, default=defaults.top_p, metavar="P")

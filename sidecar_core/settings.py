@@ -43,7 +43,8 @@ RANGES = {
 class RunSettings:
     """One run's settings. `validate()` raises SidecarError; everything downstream trusts them.
 
-    `gamma` tokens are drafted per round (0: the target decodes alone). `top_k` 0 and `top_p` 1
+    `gamma` tokens are drafted per round (0: the target decodes alone), or, if `adaptive`, as many
+    as pay best by the acceptance and the cost of passes measured so far. `top_k` 0 and `top_p` 1
     switch those filters off; `temperature` 0 is greedy.
     """
 
@@ -53,6 +54,7 @@ class RunSettings:
     document_masking: bool = True
     positions: Positions = "natural"
     gamma: int = 4
+    adaptive: bool = False
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
@@ -70,7 +72,7 @@ class RunSettings:
         ):
             if (value := getattr(self, name)) not in choices:
                 raise SidecarError(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
-        for name in ("suffix_masking", "document_masking"):
+        for name in ("suffix_masking", "document_masking", "adaptive"):
             if not isinstance(value := getattr(self, name), bool):
                 raise SidecarError(f"{name} is {value!r}; it must be true or false.")
         if not isinstance(self.draft_text, str) or len(self.draft_text) > 4_000:

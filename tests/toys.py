@@ -23,6 +23,7 @@ class ToySide:
     def __init__(self, logits: torch.Tensor) -> None:
         self.logits = logits
         self.emitted: list[int] = []
+        self.seconds = 0.0
 
     def run(self, proposed: Sequence[int], rows: int) -> torch.Tensor:
         return self.logits.expand(rows, -1)

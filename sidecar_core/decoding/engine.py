@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.draft_length import Adaptive, Fixed
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.prefix import PrefixStore, prefill
 from sidecar_core.decoding.sampling import Sampler
@@ -249,7 +250,7 @@ class _Run:
         text = TokenStream(self.pair.tokenizer)
         decoding = Decoding(
             sampler=self.sampler,
-            gamma=lambda _round: settings.gamma,
+            length=Adaptive(settings.gamma or 1) if settings.adaptive else Fixed(settings.gamma),
             max_tokens=settings.max_tokens,
             stop_ids=self.engine.stop_ids,
             vocabulary=self.pair.vocab_size,

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.draft_length import DraftLength, Round
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler, accepts, draw, overlap, residual, uniform
 from sidecar_core.events import (
@@ -144,7 +145,7 @@ class Decoding:
     """What the loop needs to know. `vocabulary` is the common width, `stop_ids` end the text."""
 
     sampler: Sampler
-    gamma: Callable[[int], int]
+    length: DraftLength
     max_tokens: int
     stop_ids: frozenset[int]
     vocabulary: int
@@ -157,14 +158,15 @@ def speculate(
 ) -> Generator[Event, None, FinishReason]:
     """Decode until end of text, length or Stop: yields the events, returns the FinishReason.
 
-    `decoding.gamma(round)` is how many tokens to draft in a round. A block is cut short where it
+    `decoding.length` chooses how many tokens to draft in a round. A block is cut short where it
     would pass the length limit and behind a drafted end of text: nothing there could be emitted.
     """
     emitted = target.emitted
     round_ = 0
     while True:
-        gamma = min(decoding.gamma(round_), decoding.max_tokens - len(emitted) - 1)
+        gamma = min(decoding.length.choose(), decoding.max_tokens - len(emitted) - 1)
         yield RoundStarted(round_, gamma, clock.now())
+        before = draft.seconds, target.seconds
         drafted: list[int] = []
         views: list[View] = []
         while len(drafted) < gamma and not (drafted and drafted[-1] in decoding.stop_ids):
@@ -183,13 +185,26 @@ def speculate(
             return "cancelled"
         judged = target.run(drafted, rows=len(drafted) + 1)[:, : decoding.vocabulary]
         kept: list[int] = []
+        accepted = rejected = 0
         for event in judge(drafted, views, judged, round_, decoding, text, clock):
-            if not isinstance(event, TokenRejected):
+            if isinstance(event, TokenAccepted):
+                accepted += 1
+            if isinstance(event, TokenRejected):
+                rejected += 1
+            else:
                 kept.append(event.id)
             yield event
         target.commit(kept)
-        if draft is not target:
-            draft.commit(kept)
+        draft.commit(kept)
+        decoding.length.observe(
+            Round(
+                len(drafted),
+                accepted + rejected,
+                accepted,
+                draft.seconds - before[0],
+                target.seconds - before[1],
+            )
+        )
         if kept[-1] in decoding.stop_ids:
             return "stop"
         if len(emitted) >= decoding.max_tokens:

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 import torch
 
+from sidecar_core.decoding.draft_length import Fixed
 from sidecar_core.decoding.sampling import Sampler, accepts, draw, overlap, residual, uniform
 from sidecar_core.decoding.speculative import Clock, Decoding, speculate
 from tests.toys import NoText, ToySide
@@ -22,7 +23,7 @@ def generator(seed: int = 0) -> torch.Generator:
 def decoding(sampler: Sampler, **changes) -> Decoding:
     fields = {
         "sampler": sampler,
-        "gamma": lambda _round: 4,
+        "length": Fixed(4),
         "max_tokens": 100,
         "stop_ids": frozenset(),
         "vocabulary": 5,
@@ -35,7 +36,7 @@ def decoding(sampler: Sampler, **changes) -> Decoding:
 def test_200_000_emitted_tokens_follow_the_target_whatever_the_draft(sampler):
     draws = 200_000
     target, draft = ToySide(P), ToySide(Q)
-    settings = decoding(sampler, max_tokens=draws, gamma=lambda _round: 2)
+    settings = decoding(sampler, max_tokens=draws, length=Fixed(2))
     for _ in speculate(target, draft, settings, NoText(), Clock()):
         pass
     counts = Counter(target.emitted)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.draft_length import Adaptive, Fixed
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Clock, Decoding, Side, speculate
@@ -34,7 +35,7 @@ def side(model, prompt=PROMPT, tail=1) -> Side:
 def decoding(**changes) -> Decoding:
     fields = {
         "sampler": Sampler(),
-        "gamma": lambda _round: 4,
+        "length": Fixed(4),
         "max_tokens": 40,
         "stop_ids": frozenset(),
         "vocabulary": 40,
@@ -67,7 +68,7 @@ def slow_greedy(model, count, vocabulary=40, prompt=PROMPT) -> list[int]:
 def test_greedy_speculative_text_is_the_targets_own(gamma, tail):
     target = tiny_model(0)
     mine, reason = side(target, tail=tail), None
-    _, reason = run(mine, side(tiny_model(1), tail=tail), decoding(gamma=lambda _round: gamma))
+    _, reason = run(mine, side(tiny_model(1), tail=tail), decoding(length=Fixed(gamma)))
     assert mine.emitted == slow_greedy(target, 40)
     assert reason == "length"
 
@@ -197,3 +198,12 @@ def test_logits_that_are_no_numbers_end_in_a_clear_error():
     model.network.lm_head.weight.data.fill_(float("nan"))
     with pytest.raises(SidecarError, match="not finite"):
         run(side(model), side(tiny_model(1)), decoding())
+
+
+@pytest.mark.parametrize("first", [1, 4])
+def test_an_adaptive_draft_length_changes_the_rounds_and_not_the_text(first):
+    target = tiny_model(0)
+    mine = side(target)
+    events, _ = run(mine, side(tiny_model(1)), decoding(length=Adaptive(first)))
+    assert mine.emitted == slow_greedy(target, 40)
+    assert len({e.gamma for e in events if isinstance(e, RoundStarted)}) > 1
