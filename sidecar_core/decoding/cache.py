@@ -114,6 +114,7 @@ class SegmentedCache(Cache):
         """A copy of all columns; the two go their own ways."""
         return self.take(*(name for name, _ in self._segments))
 
+    @torch.inference_mode()
     def add(self, other: SegmentedCache, *names: str) -> None:
         """Append copies of `other`'s columns of these segments. Raises KeyError if it has none."""
         if missing := set(names) - {name for name, _ in other.segments}:

@@ -1,0 +1,366 @@
+"""The leak test: does the document get into the tags past the summary?
+
+One summary is forced, so that all taggers tag the same words, and many tag lists are sampled under
+each condition:
+
+- `attended`: the sidecar's cache holds the document;
+- `masked`: the document's columns are left out, as the page does it;
+- `recomputed`: left out, and all that stood behind them (instruction, suffix, chat tail, summary)
+  was read again without them. Masking alone leaves an indirect path: the summary's own keys and
+  values were computed with the document in sight. Here it is cut, so that no tag can depend on the
+  document at all: what still seems to leak is what the model knew or guessed;
+- `standalone`: the same weights, given the summary afresh.
+
+A sample leaks when one of its tags is found only in the document (`grounding`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sidecar_core.decoding.batch import BatchWriter, Sample
+from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.engine import Engine, never
+from sidecar_core.decoding.passes import forward
+from sidecar_core.decoding.sampling import Sampler
+from sidecar_core.decoding.speculative import Side
+from sidecar_core.decoding.tagging import Opening, open_sidecar, open_standalone
+from sidecar_core.errors import Cancelled, SidecarError
+from sidecar_core.experiments.alpha import MAX_TOKENS, DocumentAlpha, measure
+from sidecar_core.experiments.corpus import Document, Skipped
+from sidecar_core.experiments.forced import Step, check_room, prefix_cache
+from sidecar_core.experiments.rates import Count, difference
+from sidecar_core.experiments.records import Records
+from sidecar_core.grounding import Grounding, ground, words
+from sidecar_core.prompts import Prompt, clean
+from sidecar_core.settings import RunSettings
+from sidecar_core.tasks import get_task
+
+CONDITIONS = ("attended", "masked", "recomputed", "standalone")
+MAX_SAMPLES = 500
+MAX_SUMMARY_TOKENS = 512
+
+COMPARED = (
+    ("attended", "masked"),
+    ("attended", "standalone"),
+    ("masked", "recomputed"),
+    ("masked", "standalone"),
+)
+"""Pairs whose leak rates are tested against each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeakSettings:
+    """`watch` is a fact to count whatever its spelling, "" for none."""
+
+    samples: int = 60
+    temperature: float = 0.7
+    seed: int = 0
+    watch: str = ""
+    conditions: tuple[str, ...] = CONDITIONS
+    task: str = "hashtags"
+
+    def validate(self) -> LeakSettings:
+        """Itself, or SidecarError."""
+        if not 1 <= self.samples <= MAX_SAMPLES:
+            raise SidecarError(f"samples is {self.samples}; it must be from 1 to {MAX_SAMPLES}.")
+        if unknown := set(self.conditions) - set(CONDITIONS):
+            raise SidecarError(
+                f"There is no condition {', '.join(sorted(unknown))}; choose from "
+                f"{', '.join(CONDITIONS)}."
+            )
+        if self.watch and not squashed(self.watch):
+            raise SidecarError("The word to watch has no letters or digits; type a word.")
+        self.run_settings().validate()
+        get_task(self.task)
+        return self
+
+    def run_settings(self) -> RunSettings:
+        return RunSettings(temperature=self.temperature, seed=self.seed, task=self.task)
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """The summary that every tagger gets; `ids` may end with an end of text."""
+
+    document: Document
+    text: str
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One tag list."""
+
+    document: str
+    condition: str
+    sample: Sample
+
+
+def leak_test(
+    engine: Engine,
+    document: Document,
+    settings: LeakSettings | None = None,
+    *,
+    summary: str | None = None,
+    records: Records | None = None,
+    stop: Callable[[], bool] = never,
+) -> Iterator[Step | Forced | Sampled]:
+    """Yields progress, then the forced summary, then samples, condition by condition.
+
+    Without a `summary` the target's own at temperature 0 is taken (from `records`, if it is there).
+    Ends early once `stop` says so. Raises SidecarError for settings out of range, and for an
+    article or a summary that cannot be used.
+    """
+    settings = (settings or LeakSettings()).validate()
+    return _leak_test(engine, document, settings, summary, records, stop)
+
+
+def _leak_test(
+    engine: Engine,
+    document: Document,
+    settings: LeakSettings,
+    summary: str | None,
+    records: Records | None,
+    stop: Callable[[], bool],
+) -> Iterator[Step | Forced | Sampled]:
+    try:
+        prompt = engine.build_prompts(document.text, settings.run_settings()).draft
+        if summary is None:
+            forced = yield from _own_summary(engine, document, records, stop)
+        else:
+            forced = _given_summary(engine, document, summary)
+        task = get_task(settings.task)
+        written = len(engine.prompts.plain(task.cue)) + task.max_tokens
+        check_room(engine, prompt, len(forced.ids), written)
+        yield forced
+        yield from _sample(engine, prompt, forced, settings, stop)
+    except Cancelled:
+        return
+
+
+def _own_summary(
+    engine: Engine, document: Document, records: Records | None, stop: Callable[[], bool]
+) -> Generator[Step, None, Forced]:
+    for event in measure(engine, [document], (), max_tokens=MAX_TOKENS, records=records, stop=stop):
+        match event:
+            case Step():
+                yield event
+            case Skipped():
+                raise SidecarError(event.why)
+            case DocumentAlpha():
+                ids = event.summary_ids
+                text = engine.pair.tokenizer.decode(ids, skip_special_tokens=True)
+                return Forced(document, str(text), ids)
+    raise Cancelled
+
+
+def _given_summary(engine: Engine, document: Document, summary: str) -> Forced:
+    text = clean(summary)
+    ids = engine.prompts.plain(text)
+    if not ids or len(ids) > MAX_SUMMARY_TOKENS:
+        raise SidecarError(
+            f"The summary has {len(ids):,} tokens; it must have from 1 to {MAX_SUMMARY_TOKENS}."
+        )
+    return Forced(document, text, ids)
+
+
+def _sample(
+    engine: Engine,
+    prompt: Prompt,
+    forced: Forced,
+    settings: LeakSettings,
+    stop: Callable[[], bool],
+) -> Iterator[Step | Sampled]:
+    name, task, pair = forced.document.id, get_task(settings.task), engine.pair
+    stage = "the draft reads the article"
+    prefix = yield from prefix_cache(engine, pair.draft, prompt, stage, name, stop)
+    writer = BatchWriter(
+        model=pair.draft,
+        tokenizer=pair.tokenizer,
+        task=task,
+        cue=engine.prompts.plain(task.cue),
+        sampler=Sampler(settings.temperature),
+        vocabulary=pair.vocab_size,
+        stop_ids=engine.stop_ids,
+    )
+    openings = Openings(engine, prompt, prefix, forced, task.suffix)
+    for number, condition in enumerate(CONDITIONS):
+        if condition not in settings.conditions:
+            continue
+        stage = f"samples are written: {condition}"
+        yield Step(name, stage, 0, settings.samples, condition)
+        done = 0
+        seed = settings.seed * len(CONDITIONS) + number
+        for ended in writer.write(openings.open(condition), settings.samples, seed):
+            for sample in ended:
+                done += 1
+                yield Sampled(name, condition, sample)
+            yield Step(name, stage, done, settings.samples, condition)
+            if stop():
+                raise Cancelled
+
+
+class Openings:
+    """Where each condition's tagger starts, for one article and one forced summary.
+
+    `prefix` holds the columns of head, document and instruction; it is not written to.
+    """
+
+    def __init__(
+        self, engine: Engine, prompt: Prompt, prefix: SegmentedCache, forced: Forced, suffix: str
+    ) -> None:
+        self.engine, self.prompt, self.prefix = engine, prompt, prefix
+        self.forced, self.suffix_text = forced, suffix
+        self.suffix = prompt.segment("suffix").ids
+        model, tail = engine.pair.draft, prompt.segment("tail").ids
+        self.side = Side(model, prefix.fork(), tail, prefix.length + len(self.suffix))
+        self.side.emitted.extend(forced.ids)
+
+    def open(self, condition: str) -> Opening:
+        """A cache of its own for `condition`."""
+        if condition == "standalone":
+            return self._standalone()
+        if condition == "recomputed":
+            return self._recomputed()
+        return open_sidecar(
+            self.side,
+            self.suffix,
+            document_masking=condition == "masked",
+            stop_ids=self.engine.stop_ids,
+        )
+
+    def _standalone(self) -> Opening:
+        prompt = self.engine.prompts.standalone(self.forced.text, self.suffix_text)
+        opening = open_standalone(self.engine.pair.draft, prompt, lambda: 0.0)
+        while True:
+            try:
+                next(opening)
+            except StopIteration as finished:
+                return finished.value
+
+    def _recomputed(self) -> Opening:
+        """Everything at its usual position, read as if the document's columns had never been."""
+        model, start = self.engine.pair.draft, self.prefix.length
+        instruction = self.prompt.segment("instruction").ids
+        cache = self.prefix.take("head")
+        forward(model, cache, instruction, start - len(instruction), segment="instruction", rows=0)
+        own = cache.fork()
+        forward(model, own, self.suffix, start, segment="suffix", rows=0)
+        ids = list(self.forced.ids)
+        if ids and ids[-1] in self.engine.stop_ids:
+            ids.pop()
+        text = [*self.prompt.segment("tail").ids, *ids]
+        position = start + len(self.suffix)
+        forward(model, cache, text, position, segment="summary", rows=0)
+        cache.add(own, "suffix")
+        return Opening(cache, position + len(text), len(text))
+
+
+# --- counting ---------------------------------------------------------------------------------
+
+
+def squashed(text: str) -> str:
+    """Letters and digits alone, without case and accents: one form for every spelling."""
+    return "".join(words(text))
+
+
+def names(tag: str, fact: str) -> bool:
+    """Whether `tag` names `fact`, however both are spelt: "#BrokenArrowPlant" names
+    "broken-arrow"."""
+    return squashed(fact) in squashed(tag)
+
+
+@dataclass(slots=True)
+class LeakReport:
+    """The fold over a leak test: what was counted so far, at any moment."""
+
+    watch: str = ""
+    forced: Forced | None = None
+    lists: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+    _places: dict[str, Grounding] = field(default_factory=dict)
+
+    def add(self, event: Step | Forced | Sampled) -> None:
+        """Take the next event."""
+        match event:
+            case Forced():
+                self.forced = event
+            case Sampled():
+                self.lists.setdefault(event.condition, []).append(event.sample.tags)
+
+    def place(self, tag: str) -> Grounding:
+        """Where `tag` stands. The summary must be known."""
+        assert self.forced is not None
+        if tag not in self._places:
+            self._places[tag] = ground(tag, self.forced.text, self.forced.document.text)
+        return self._places[tag]
+
+    def leaks(self, condition: str) -> Count:
+        """Samples with at least one tag that only the document holds, of all samples."""
+        return self._samples(condition, lambda tag: self.place(tag).place == "document")
+
+    def watched(self, condition: str) -> Count:
+        """Samples with at least one tag that names the watched fact."""
+        return self._samples(condition, lambda tag: names(tag, self.watch))
+
+    def tags(self, condition: str, place: str) -> Count:
+        """Tags that stand in `place`, of all tags."""
+        tags = [tag for found in self.lists.get(condition, []) for tag in found]
+        return Count(sum(self.place(tag).place == place for tag in tags), len(tags))
+
+    def _samples(self, condition: str, holds: Callable[[str], bool]) -> Count:
+        lists = self.lists.get(condition, [])
+        return Count(sum(any(map(holds, tags)) for tags in lists), len(lists))
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """In how many samples each tag comes, by condition."""
+        return {
+            name: Counter(tag for tags in found for tag in dict.fromkeys(tags))
+            for name, found in self.lists.items()
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result object of `leak --json`."""
+        return {
+            "summary": self.forced.text if self.forced else None,
+            "watch": self.watch or None,
+            "conditions": {name: self._condition(name) for name in self.lists},
+            "differences": {
+                f"{one} - {other}": found.as_dict()
+                for one, other in COMPARED
+                if (found := difference(self.leaks(one), self.leaks(other)))
+            },
+            "tags": self._tags(),
+        }
+
+    def _condition(self, name: str) -> dict[str, Any]:
+        leaks, only_document = self.leaks(name), self.tags(name, "document")
+        watched = self.watched(name) if self.watch else None
+        return {
+            "samples": leaks.trials,
+            "leaks": leaks.hits,
+            "rate": leaks.rate,
+            "ci95": leaks.ci95,
+            "watched": watched.hits if watched else None,
+            "watched_ci95": watched.ci95 if watched else None,
+            "tags": only_document.trials,
+            "tags_only_in_document": only_document.hits,
+            "tags_in_neither": self.tags(name, "neither").hits,
+        }
+
+    def _tags(self) -> list[dict[str, Any]]:
+        counts = self.counts()
+        total: Counter[str] = sum(counts.values(), Counter())
+        return [
+            {
+                "tag": tag,
+                "place": self.place(tag).place,
+                "passage": self.place(tag).passage,
+                "watched": bool(self.watch) and names(tag, self.watch),
+                "samples": {name: found[tag] for name, found in counts.items()},
+            }
+            for tag, _ in total.most_common()
+        ]
