@@ -75,6 +75,11 @@ class PrefixStore:
             while self.nbytes > self.max_bytes:
                 self._entries.popitem(last=False)
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
     @property
     def nbytes(self) -> int:
         """Bytes of all stored columns."""
