@@ -26,7 +26,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default=env("SIDECAR_PRECISION", "auto"),
         choices=["auto", "fp32", "bf16", "int8"],
     )
-    parser.add_argument("--device", default=env("SIDECAR_DEVICE", "auto"))
+    parser.add_argument("--device", default=env("SIDECAR_DEVICE"), help="for example cpu or cuda")
     parser.add_argument("--host", default=env("GRADIO_SERVER_NAME", "127.0.0.1"))
     parser.add_argument("--port", type=int, default=int(env("GRADIO_SERVER_PORT", "7860")))
     return parser.parse_args(arguments)

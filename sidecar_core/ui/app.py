@@ -35,18 +35,6 @@ MAX_UPLOAD = "1mb"
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 """For handlers that only redraw: no spinner over the page, nothing in the API's description."""
 
-STATUS = (
-    '<div class="status ${value.kind}"><p role="status" aria-live="polite">${value.message}</p>'
-    '<div class="bar" aria-hidden="true"><i style="width:${value.width}"></i></div>'
-    '<span class="percent" aria-hidden="true">${value.percent}</span></div>'
-)
-STREAM = (
-    '<div class="stream" id="summary" tabindex="0" role="region" aria-label="Summary" dir="auto">'
-    '${value.done}<span class="pending">${value.pending}</span>'
-    '${value.done || value.pending ? "" : "<p class=quiet>The summary appears here, '
-    'token by token.</p>"}</div>'
-)
-
 
 def launch_arguments() -> dict[str, Any]:
     """What `launch()` needs for this page: its looks, no history kept in the browser."""
@@ -103,19 +91,12 @@ class _Page:
 
     def _input(self) -> None:
         first = self.examples[0] if self.examples else None
-        with gr.Row(elem_id="sources"):
-            self.example = gr.Dropdown(
-                [e.title for e in self.examples],
-                value=first.title if first else None,
-                label="Example article",
-                elem_id="example",
-                min_width=160,
-                scale=4,
-            )
-            self.upload = gr.UploadButton(
-                "Upload", file_types=FILE_TYPES, type="binary", size="sm", elem_id="upload",
-                min_width=70, scale=1,
-            )  # fmt: skip
+        self.example = gr.Dropdown(
+            [e.title for e in self.examples],
+            value=first.title if first else None,
+            label="Example article",
+            elem_id="example",
+        )
         self.article = gr.Textbox(
             first.text if first else "",
             label="Article",
@@ -126,8 +107,16 @@ class _Page:
             elem_id="article",
         )
         with gr.Row(elem_id="length"):
-            self.count = _html("", elem_id="count")
+            self.count = _html(_words(first.text if first else ""), elem_id="count")
             self.trim = gr.Button("", visible=False, size="sm", elem_id="trim", min_width=120)
+            self.upload = gr.UploadButton(
+                "Upload .txt or .md",
+                file_types=FILE_TYPES,
+                type="binary",
+                size="sm",
+                elem_id="upload",
+                min_width=120,
+            )
         chosen = controls.toggles()
         with gr.Row(elem_id="go"):
             self.start = gr.Button("Start", variant="primary", elem_id="start", min_width=100)
@@ -138,16 +127,14 @@ class _Page:
         self.settings = [chosen[name] for name in controls.ORDER]
 
     def _output(self) -> None:
-        self.status = _html(_ready(), html_template=STATUS, elem_id="status")
-        self.note = _html(live.HINT, html_template="<p>${value}</p>", elem_id="note")
-        self.tiles = _html(
-            tiles(None), html_template='<dl class="tiles">${value}</dl>', elem_id="tiles"
-        )
+        self.status = _html(_ready(), html_template=words.STATUS, elem_id="status")
+        self.note = _html(live.HINT, html_template=words.NOTE, elem_id="note")
+        self.tiles = _html(tiles(None), html_template=words.TILES, elem_id="tiles")
         with gr.Row(elem_id="reading"):
             with gr.Column(elem_id="stream-card", elem_classes="card", min_width=260):
                 _html(words.STREAM_HEAD, elem_classes="head")
                 self.stream = _html(
-                    {"done": "", "pending": ""}, html_template=STREAM, elem_id="stream"
+                    {"done": "", "pending": ""}, html_template=words.STREAM, elem_id="stream"
                 )
                 _html(words.LEGEND, elem_id="legend")
             with gr.Column(elem_id="chart-card", elem_classes="card", min_width=220):
@@ -156,10 +143,12 @@ class _Page:
         with gr.Row(elem_id="taggers"):
             with gr.Column(elem_classes="card", elem_id="sidecar-card", min_width=240):
                 _html(words.SIDECAR_HEAD, elem_classes="head")
-                self.sidecar = _html(_empty_column(), elem_id="sidecar")
+                self.sidecar = _html(_empty_column(), html_template=words.TAGS, elem_id="sidecar")
             with gr.Column(elem_classes="card", elem_id="standalone-card", min_width=240):
                 _html(words.STANDALONE_HEAD, elem_classes="head")
-                self.standalone = _html(_empty_column(), elem_id="standalone")
+                self.standalone = _html(
+                    _empty_column(), html_template=words.TAGS, elem_id="standalone"
+                )
 
     def _below(self) -> None:
         with gr.Row(elem_id="compare"):
@@ -203,18 +192,20 @@ class _Page:
             )
         self.stop.click(self.on_stop, self.session, [self.status, self.stop], queue=False, **QUIET)
 
-        look: dict[str, Any] = {
-            "fn": self.look,
-            "inputs": article_and_settings,
-            "outputs": [self.count, self.trim, self.map],
-            "concurrency_limit": 4,
-            "concurrency_id": "look",
-            **QUIET,
-        }
+        # One handler for everything that changes what it shows, so that answers keep their order.
         gr.on(
-            [self.article.change, *(c.change for c in self.settings)],
+            [
+                demo.load,
+                self.models.change,
+                self.article.change,
+                *(setting.change for setting in self.settings),
+            ],
+            self.look,
+            article_and_settings,
+            [self.count, self.trim, self.map],
             trigger_mode="always_last",
-            **look,
+            concurrency_limit=4,
+            **QUIET,
         )
         self.article.change(
             self.history,
@@ -233,14 +224,7 @@ class _Page:
             None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)"
         )
         timer = gr.Timer(1)
-        timer.tick(
-            self.poll,
-            article_and_settings,
-            [self.models, timer, self.count, self.trim, self.map],
-            concurrency_limit=4,
-            concurrency_id="look",
-            **QUIET,
-        )
+        timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
         demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
 
     # Handlers
@@ -279,7 +263,7 @@ class _Page:
         engine = self.host.engine()
         hidden = gr.Button(visible=False)
         if engine is None:
-            return f"{len(article.split()):,} words", hidden, attention_map({}, settings)
+            return _words(article), hidden, attention_map({}, settings)
         if len(article) > MAX_ARTICLE_CHARS:
             count = (
                 f'<b class="over">{len(article):,} characters; at most {MAX_ARTICLE_CHARS:,}</b>'
@@ -327,21 +311,19 @@ class _Page:
         except SidecarError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
-    def poll(self, article: str, *values: Any) -> tuple[Any, ...]:
-        """What the models are doing; once they are there, what they say about the page."""
+    def poll(self) -> tuple[Any, Any]:
+        """What the models are doing, until they are there."""
         now = self.host.status()
-        if now.state != "ready":
-            return _models(now), gr.skip(), gr.skip(), gr.skip(), gr.skip()
-        return _models(now), gr.Timer(active=False), *self.look(article, *values)
+        return _models(now), gr.Timer(active=False) if now.state == "ready" else gr.skip()
 
     def open(self, request: gr.Request) -> list[Any]:
         """Settings and scenario from the address of the page."""
+        note = live.HINT
         try:
             settings, scenario = from_query(dict(request.query_params))
         except SidecarError as error:
-            gr.Warning(f"{error} The page opened with its usual settings.")
             settings, scenario = RunSettings(), None
-        note = live.HINT
+            note = text(f"{error} The page opened with its usual settings.")
         if scenario is not None:
             note = f"<b>{text(scenario.title)}.</b> {text(scenario.look)} Press Start."
         return [*controls.values_of(settings), note]
@@ -359,12 +341,17 @@ def _outputs(view: live.View) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def _words(article: str) -> str:
+    """Stands in for the token count before the tokenizer is there."""
+    return f"{len(article.split()):,} words"
+
+
 def _ready() -> dict[str, str]:
     return status("Press Start, or one of the five scenarios.")
 
 
-def _empty_column() -> str:
-    return column(TaggerReport(), "", "", running=False)
+def _empty_column() -> dict[str, str]:
+    return column(TaggerReport(), "", "")
 
 
 def _models(now: HostStatus) -> str:

@@ -107,7 +107,7 @@ def reading(lengths: Mapping[str, int], settings: RunSettings) -> str:
 
 def _weight(tokens: int | None) -> float:
     """Width of a column: grows with the segment, but slowly, so that short ones stay readable."""
-    return 3.2 + (math.sqrt(min(tokens, 1500)) / 2.5 if tokens else 2.5)
+    return 3.7 + (math.sqrt(min(tokens, 1500)) / 2.5 if tokens else 2.5)
 
 
 def _heading(name: str, tokens: int | None) -> str:

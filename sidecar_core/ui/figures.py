@@ -88,9 +88,13 @@ def alpha_chart(current: Series, ghosts: Sequence[tuple[str, Series]] = (), labe
     def path(points: Sequence[tuple[int, float]]) -> str:
         return " ".join(f"{x(n):.2f},{100 - y(v):.2f}" for n, v in points)
 
-    grid = "".join(
-        f'<div class="grid" style="bottom:{y(v):.1f}%"><span>{v:.2f}</span></div>'
-        for v in _ticks(low, high)
+    grid = (
+        ""
+        if not drawn
+        else "".join(
+            f'<div class="grid" style="bottom:{y(v):.1f}%"><span>{v:.2f}</span></div>'
+            for v in _ticks(low, high)
+        )
     )
     svg = "".join(f'<polyline class="ghost" points="{path(p)}"/>' for _, p in lines if p)
     if now:

@@ -47,11 +47,11 @@ class View:
     """Everything on the page that a run changes."""
 
     status: dict[str, str]
-    tiles: str
+    tiles: dict[str, str]
     stream: dict[str, str]
     chart: str
-    sidecar: str
-    standalone: str
+    sidecar: dict[str, str]
+    standalone: dict[str, str]
     runs: str
     note: str
     running: bool
@@ -71,7 +71,7 @@ class LiveRun:
     lines: list[str] = field(default_factory=list)
     _chart: str = ""
     _chart_pace: Pace = field(default_factory=lambda: Pace(CHARTS_PER_SECOND))
-    _columns: dict[str, str] = field(default_factory=dict)
+    _columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
         self.report.add(event)
@@ -131,7 +131,7 @@ class LiveRun:
             series=self.series,
         )
 
-    def _column(self, tagger: str, running: bool) -> str:
+    def _column(self, tagger: str, running: bool) -> dict[str, str]:
         return column(self.report.taggers[tagger], self.report.text, self.document, running)
 
     def _note(self, running: bool) -> str:

@@ -130,7 +130,7 @@ class ModelHost:
             self._status = status
 
 
-def load_engine(pair: str, precision: str, device: str) -> Load:
+def load_engine(pair: str, precision: str, device: str | None) -> Load:
     """Loads `pair` as the command line does; torch is imported only when that happens."""
 
     def load(progress: Callable[[LoadProgress], None]) -> tuple[EngineLike, str]:

@@ -64,7 +64,7 @@ def token_tip(event: TokenEvent) -> str:
 def token(event: TokenEvent) -> str:
     """One token. Its leading white space stays outside the element, so that marks hug the word."""
     element, css, _ = KINDS[type(event)]
-    tip = attribute(token_tip(event))
+    tip = f' title="{attribute(token_tip(event))}"' if css != "pen" else ""
     shown = event.text
     if css in ("rej", "pen"):
         shown = shown.replace("\n", "⏎") or END
@@ -75,7 +75,7 @@ def token(event: TokenEvent) -> str:
     word = shown.lstrip(" ")
     space = shown[: len(shown) - len(word)] if word else ""
     css += "" if shown.strip() else " blank"
-    return f'{space}<{element} class="t {css}" title="{tip}">{text(word or shown)}</{element}>'
+    return f'{space}<{element} class="t {css}"{tip}>{text(word or shown)}</{element}>'
 
 
 @dataclass(slots=True)
@@ -104,48 +104,22 @@ class TokenStream:
         return {"done": self.done, "pending": "".join(map(token, self.pending))}
 
 
-def tile(name: str, value: str, note: str, explanation: str) -> str:
-    return (
-        f'<div class="tile" title="{attribute(explanation)}"><dt>{name}</dt>'
-        f'<dd class="figure">{value}</dd><dd class="note">{text(note)}</dd></div>'
-    )
-
-
-def tiles(report: RunReport | None) -> str:
-    """The four live figures; "–" before anything was judged."""
+def tiles(report: RunReport | None) -> dict[str, str]:
+    """The four live figures and their notes, for the page's template; "–" before anything was
+    judged."""
     r = report or RunReport()
-    passes = r.target_passes if r.emitted else 0
-    return "".join(
-        (
-            tile(
-                "α",
-                shown(r.alpha),
-                f"over {r.judged} judged" if r.judged else "mean overlap",
-                "How much of the draft's next-token distribution agrees with the target's: the sum "
-                "of min(p, q) over the vocabulary, averaged over the judged positions.",
-            ),
-            tile(
-                "Acceptance",
-                "–" if r.acceptance_rate is None else f"{r.acceptance_rate:.0%}",
-                f"{r.accepted} of {r.judged} drafts kept" if r.judged else "drafts kept",
-                "Accepted drafted tokens divided by judged drafted tokens. Drafts behind the first "
-                "rejection of a round are never judged.",
-            ),
-            tile(
-                "Tokens per pass",
-                shown(r.tokens_per_pass, 2),
-                f"{r.emitted} tokens, {passes} passes" if r.emitted else "of the target",
-                "Tokens of the summary for each forward pass of the target. Without a draft it "
-                "would be 1.",
-            ),
-            tile(
-                "Tokens per second",
-                shown(r.tokens_per_second, 1),
-                "prompt reading not counted",
-                "Speed of the summary since its first round began.",
-            ),
-        )
-    )
+    rate = r.acceptance_rate
+    return {
+        "alpha": shown(r.alpha),
+        "alpha_note": f"over {r.judged} judged" if r.judged else "mean overlap",
+        "rate": "–" if rate is None else f"{rate:.0%}",
+        "rate_note": f"{r.accepted} of {r.judged} drafts kept" if r.judged else "drafts kept",
+        "passes": shown(r.tokens_per_pass, 2),
+        "passes_note": f"{r.emitted} tokens, {r.target_passes} passes"
+        if r.emitted
+        else "of the target",
+        "speed": shown(r.tokens_per_second, 1),
+    }
 
 
 def status(message: str, kind: str = "idle", fraction: float | None = None) -> dict[str, str]:

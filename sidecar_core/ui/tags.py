@@ -34,42 +34,31 @@ def chip(tag: str, found: Grounding) -> str:
     )
 
 
-def column(report: TaggerReport, summary: str, document: str, running: bool) -> str:
-    """One column: the raw text while it is written, then chips with their grounding, then costs."""
+def column(
+    report: TaggerReport, summary: str, document: str, running: bool = False
+) -> dict[str, str]:
+    """One column for the page's template: `raw` grows while the tagger writes; then `list` holds
+    the tags with their grounding, and tokens, bytes, prefill and time what they cost."""
+    done = report.finished
+    shown = {"raw": "", "list": "", "tokens": "–", "bytes": "–", "prefilled": "–", "time": "–"}
     if report.skipped is not None:
-        return f'<p class="quiet">{text(report.skipped)}</p>' + costs(report)
-    done = report.finished
-    if done is None:
-        if report.text:
-            return f'<p class="raw">{text(report.text)}</p>' + costs(report)
-        words = "Waits for the summary." if running else "Tags appear here after the summary."
-        return f'<p class="quiet">{words}</p>' + costs(report)
-    if not done.tags:
-        raw = text(done.forced + done.text)
-        return f'<p class="quiet">No usable tag came out. It wrote:</p><p class="raw">{raw}</p>'
-    chips = "".join(chip(tag, ground(tag, summary, document)) for tag in done.tags)
-    return f'<ul class="chips">{chips}</ul>' + costs(report)
-
-
-def costs(report: TaggerReport) -> str:
-    """Tokens attended, their cache, tokens computed for it, its time; "–" until it is done."""
-    done = report.finished
-    figures = (
-        (
-            "attends to",
-            f"{done.kv_tokens:,} tokens" if done else "–",
-            "Columns of the draft's KV cache that the last tag token attended to.",
-        ),
-        ("cache", bytes_text(done.kv_bytes) if done else "–", "Size of those keys and values."),
-        (
-            "prefilled",
-            f"{done.prefill_tokens:,} tokens" if done else "–",
-            "Tokens that were computed for the tagger before its first tag.",
-        ),
-        ("time", f"{done.seconds:.2f} s" if done else "–", "The tagger's own time."),
-    )
-    cells = "".join(
-        f'<div title="{attribute(tip)}"><dt>{name}</dt><dd>{value}</dd></div>'
-        for name, value, tip in figures
-    )
-    return f'<dl class="costs">{cells}</dl>'
+        shown["list"] = f'<p class="quiet">{text(report.skipped)}</p>'
+    elif done is None and report.text:
+        shown["raw"] = text(report.text)
+    elif done is None:
+        words = "Waits for the summary." if running else "Hashtags appear here after the summary."
+        shown["list"] = f'<p class="quiet">{words}</p>'
+    elif done.tags:
+        chips = "".join(chip(tag, ground(tag, summary, document)) for tag in done.tags)
+        shown["list"] = f'<ul class="chips">{chips}</ul>'
+    else:
+        shown["list"] = '<p class="quiet">No usable hashtag came out. It wrote:</p>'
+        shown["raw"] = text(done.forced + done.text)
+    if done is not None:
+        shown |= {
+            "tokens": f"{done.kv_tokens:,} tokens",
+            "bytes": bytes_text(done.kv_bytes),
+            "prefilled": f"{done.prefill_tokens:,} tokens",
+            "time": f"{done.seconds:.2f} s",
+        }
+    return shown

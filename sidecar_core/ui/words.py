@@ -1,4 +1,8 @@
-"""Fixed pieces of the page: title, card headings, legend. HTML, no visitor's text in it."""
+"""Fixed pieces of the page: title, card headings, legend, and templates for what changes.
+
+In a template `${value.x}` stands for a piece of a component's value: HTML that `render`, `tags` or
+`figures` made. Never write `{{value}}`, which Gradio would evaluate as a template once more.
+"""
 
 from __future__ import annotations
 
@@ -64,4 +68,52 @@ MAP_HEAD = """
 RUNS_HEAD = """
 <h2>Runs on this article</h2>
 <p class="sub">in this tab</p>
+"""
+
+NOTE = "<p>${value}</p>"
+
+STATUS = """
+<div class="status ${value.kind}">
+  <p role="status" aria-live="polite">${value.message}</p>
+  <span class="percent" aria-hidden="true">${value.percent}</span>
+  <div class="bar" aria-hidden="true"><i style="width:${value.width}"></i></div>
+</div>
+"""
+
+TILES = """
+<dl class="tiles">
+  <div class="tile" title="How much of the draft's next-token distribution agrees with the target's:
+the sum of min(p, q) over the vocabulary, averaged over the judged positions.">
+    <dt>α</dt><dd class="figure">${value.alpha}</dd><dd class="note">${value.alpha_note}</dd></div>
+  <div class="tile" title="Accepted drafted tokens divided by judged drafted tokens.
+Drafts behind the first rejection of a round are never judged.">
+    <dt>Acceptance</dt><dd class="figure">${value.rate}</dd>
+    <dd class="note">${value.rate_note}</dd></div>
+  <div class="tile" title="Tokens of the summary for each forward pass of the target.
+Without a draft it would be 1.">
+    <dt>Tokens per pass</dt><dd class="figure">${value.passes}</dd>
+    <dd class="note">${value.passes_note}</dd></div>
+  <div class="tile" title="Speed of the summary since its first round began.">
+    <dt>Tokens per second</dt><dd class="figure">${value.speed}</dd>
+    <dd class="note">prompt reading not counted</dd></div>
+</dl>
+"""
+
+STREAM = (
+    '<div class="stream" id="summary" tabindex="0" role="region" aria-label="Summary" dir="auto">'
+    '${value.done}<span class="pending">${value.pending}</span>'
+    '${value.done || value.pending ? "" : "<p class=quiet>The summary appears here, '
+    'token by token.</p>"}</div>'
+)
+
+TAGS = """
+<div class="tags">${value.list}<p class="raw">${value.raw}</p>
+<dl class="costs">
+  <div title="Columns of the draft's KV cache that the last token attended to.">
+    <dt>attends to</dt><dd>${value.tokens}</dd></div>
+  <div title="Size of those keys and values."><dt>cache</dt><dd>${value.bytes}</dd></div>
+  <div title="Tokens that were computed for the tagger before its first tag.">
+    <dt>prefilled</dt><dd>${value.prefilled}</dd></div>
+  <div title="The tagger's own time."><dt>time</dt><dd>${value.time}</dd></div>
+</dl></div>
 """

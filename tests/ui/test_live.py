@@ -49,8 +49,8 @@ def test_the_last_view_shows_the_events_final_state() -> None:
     report = RunReport.of(whole_run())
     assert not last.running
     assert last.tiles == tiles(report)
-    assert "#plant" in last.sidecar
-    assert "#closed" in last.standalone
+    assert "#plant" in last.sidecar["list"]
+    assert "#closed" in last.standalone["list"]
     assert last.status["kind"] == "done"
 
 

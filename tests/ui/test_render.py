@@ -83,7 +83,7 @@ def test_markup_in_a_token_is_text(kind: type, hostile: str) -> None:
     fragment = token(kind(0, 0, 1, hostile, 0.5, 0.5, 0.5, 0.5, 0.0))
     page = Page(fragment)
     assert [tag for tag, _ in page.elements] in (["span"], ["del"])
-    assert set(page.elements[0][1]) == {"class", "title"}
+    assert set(page.elements[0][1]) <= {"class", "title"}
     assert hostile in Page(fragment.replace("del", "span")).kept
 
 
@@ -137,20 +137,21 @@ def test_a_token_without_text_adds_nothing_to_the_stream() -> None:
     assert token(TokenAccepted(0, 0, 8, "", 0.1, 0.9, 0.2, None, 0.0)) == ""
 
 
+FIGURES = ("alpha", "rate", "passes", "speed")
+
+
 def test_every_ratio_is_a_dash_before_anything_was_judged() -> None:
-    figures = re.findall(r'class="figure">([^<]*)<', tiles(None))
-    assert figures == ["–", "–", "–", "–"]
+    assert [tiles(None)[name] for name in FIGURES] == ["–"] * 4
 
 
 def test_the_tiles_show_the_folds_figures() -> None:
     report = RunReport.of(whole_run())
-    figures = re.findall(r'class="figure">([^<]*)<', tiles(report))
-    assert report.alpha is not None
-    assert report.acceptance_rate is not None
-    assert figures[0] == f"{report.alpha:.3f}"
-    assert figures[1] == f"{report.acceptance_rate:.0%}"
-    assert figures[2] == f"{report.tokens_per_pass:.2f}"
-    assert figures[3] == f"{report.tokens_per_second:.1f}"
+    assert [tiles(report)[name] for name in FIGURES] == [
+        f"{report.alpha:.3f}",
+        f"{report.acceptance_rate:.0%}",
+        f"{report.tokens_per_pass:.2f}",
+        f"{report.tokens_per_second:.1f}",
+    ]
 
 
 def test_the_status_line_escapes_and_bounds_its_bar() -> None:

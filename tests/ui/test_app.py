@@ -1,0 +1,118 @@
+"""The page's API: what another client can send, and what comes back. No browser."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
+from sidecar_core.ui import words
+from sidecar_core.ui.app import launch_arguments
+from sidecar_core.ui.controls import ORDER, settings_of, values_of
+from tests.ui.conftest import Served
+from tests.ui.runs import whole_run
+
+STATUS, STREAM = 0, 2
+
+
+@pytest.fixture
+def client(served: Served) -> Any:
+    from gradio_client import Client
+
+    return Client(served.url, verbose=False)
+
+
+def values(**changes: Any) -> list[Any]:
+    found = dict(zip(ORDER, values_of(RunSettings()), strict=True)) | changes
+    return [found[name] for name in ORDER]
+
+
+def test_settings_and_components_values_are_two_forms_of_the_same() -> None:
+    settings = RunSettings(gamma=2, temperature=0.5, draft_prompt="identical", seed=9)
+    assert settings_of(*values_of(settings)) == settings
+
+
+def test_whole_floats_from_sliders_become_integers() -> None:
+    assert settings_of(*values(gamma=3.0)).gamma == 3
+
+
+def test_a_run_through_the_api_ends_with_the_summary(client: Any) -> None:
+    result = client.predict("The plant closed.", *values(), api_name="/run")
+    assert result[STATUS]["kind"] == "done"
+    assert ">plant<" in result[STREAM]["done"]
+
+
+@pytest.mark.parametrize("size", [MAX_ARTICLE_CHARS + 1, 1_000_000])
+def test_a_huge_article_is_refused_before_any_model(client: Any, served: Served, size: int) -> None:
+    with pytest.raises(Exception, match=f"the limit is {MAX_ARTICLE_CHARS:,}"):
+        client.predict("x" * size, *values(), api_name="/run")
+    assert served.engine.calls == 0
+
+
+@pytest.mark.parametrize("article", ["", "   \n "])
+def test_a_blank_article_is_refused_in_words(client: Any, served: Served, article: str) -> None:
+    with pytest.raises(Exception, match="article is empty"):
+        client.predict(article, *values(), api_name="/run")
+    assert served.engine.calls == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"gamma": 99}, {"gamma": 2.5}, {"temperature": -1}, {"top_p": 0}, {"max_tokens": 0}],
+)
+def test_settings_out_of_range_are_refused_and_the_next_run_works(
+    client: Any, served: Served, change: dict[str, Any]
+) -> None:
+    with pytest.raises(Exception):  # noqa: B017 - Gradio's own components refuse some of them
+        client.predict("The plant closed.", *values(**change), api_name="/run")
+    assert served.engine.calls == 0
+    assert client.predict("The plant closed.", *values(), api_name="/run")[STATUS]["kind"] == "done"
+
+
+def test_an_error_reaches_the_client_in_its_own_words(client: Any, served: Served) -> None:
+    with pytest.raises(Exception, match="too long"):
+        client.predict("word " * 500, *values(), api_name="/run")
+
+
+def test_two_clients_see_only_their_own(served: Served) -> None:
+    from gradio_client import Client
+
+    def events(settings: RunSettings) -> Any:
+        return whole_run(settings, tag=f"seed{settings.seed}")
+
+    served.engine.events = events
+    served.engine.pause = 0.005
+    results: dict[int, Any] = {}
+
+    def visit(seed: int) -> None:
+        own = Client(served.url, verbose=False)
+        results[seed] = own.predict("The plant closed.", *values(seed=seed), api_name="/run")
+
+    threads = [threading.Thread(target=visit, args=(seed,)) for seed in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed, result in results.items():
+        mine = {n for n in range(1, 5) if f"#seed{n}" in result[4]["list"]}
+        assert mine == {seed}
+    assert served.engine.most_active == 1
+
+
+def test_the_api_offers_the_run_and_nothing_else(client: Any) -> None:
+    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/run"]
+
+
+def test_inputs_stay_out_of_the_browsers_storage_and_no_font_comes_from_afar() -> None:
+    arguments = launch_arguments()
+    assert arguments["run_history"] is False
+    assert "://" not in arguments["css"]
+    assert "://" not in arguments["head"]
+
+
+def test_no_template_evaluates_a_value_twice() -> None:
+    templates = [t for name, t in vars(words).items() if name.isupper()]
+    assert templates
+    assert not any("{{" in template for template in templates)
