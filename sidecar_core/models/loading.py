@@ -7,8 +7,10 @@ attention that explicit masks and positions would break, a device or precision t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -16,13 +18,16 @@ import torch
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
+from sidecar_core.models import attention
 from sidecar_core.models.cache import Progress, silent
-from sidecar_core.models.convert import DTYPES, convert, quiet
+from sidecar_core.models.convert import convert
 from sidecar_core.models.pair import LoadedModel, Pair, Precision
 from sidecar_core.models.sources import Weights, choose, resolve
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+_DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 _FORWARD_NEEDS = ("input_ids", "attention_mask", "position_ids", "cache", "logits_to_keep")
 
@@ -110,7 +115,7 @@ def load_network(
             require_plain_decoder(config)
             network = AutoModelForCausalLM.from_pretrained(
                 folder,
-                dtype=DTYPES[form],
+                dtype=_DTYPES[form],
                 attn_implementation="sdpa",
                 use_safetensors=True,
                 local_files_only=True,
@@ -131,6 +136,8 @@ def load_network(
     require_usable_forward(network)
     if without_layers:
         drop_layers(network, without_layers)
+    if device.type == "cpu" and network._supports_attention_backend:
+        network.set_attn_implementation(attention.register())
     network.eval().requires_grad_(False)
     return network.to(device)
 
@@ -293,3 +300,19 @@ def _precision(name: str, device: torch.device) -> Precision:
             f"There is no precision {name!r}; choose auto, {', '.join(get_args(Precision))}."
         )
     return name  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """transformers without its progress bars and warnings."""
+    from transformers.utils import logging
+
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

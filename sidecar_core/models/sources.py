@@ -79,7 +79,7 @@ def choose(name: str) -> tuple[PairSpec, str]:
     elif hub_answers(repos[0]):
         return small, "auto took the pair small: the Hugging Face Hub answers."
     else:
-        why = f"the Hugging Face Hub did not answer within {HUB_PATIENCE:g} s"
+        why = "the Hugging Face Hub gives no answer"
     return PAIRS["coder"], f"auto took the pair coder, not small: {why}."
 
 
@@ -97,7 +97,7 @@ def resolve(spec: ModelSpec, progress: Progress) -> Weights:
             digest = _folder_digest(path)
         case HubModel(repo):
             path = _hub_snapshot(repo, progress)
-            digest = f"hub:{repo}@{path.name}"
+            digest = f"hub:{path.name}"
     return Weights(spec.name, path, digest, spec.without_layers)
 
 

@@ -1,0 +1,132 @@
+"""The process that converts one model: `python -m sidecar_core.models.convert_worker FORM JOB`.
+
+FORM is a precision and JOB the weights as JSON (name, path, digest). Standard output carries one
+JSON object a line: progress, or at last an error to show. Started by `convert`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.events import LoadProgress
+from sidecar_core.models.cache import (
+    Progress,
+    built_folder,
+    locked,
+    note_sha256,
+    require_space,
+    sha256_of,
+    storage_errors,
+    write_text,
+)
+from sidecar_core.models.convert import FORMAT, MARKER, converted_folder, is_converted
+from sidecar_core.models.pair import Precision
+from sidecar_core.models.sources import Weights
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def work(weights: Weights, precision: Precision, progress: Progress) -> None:
+    """Puts the converted form into its place in the cache. Raises SidecarError."""
+    folder = converted_folder(weights, precision)
+    with locked(folder.name, progress):
+        if is_converted(weights, precision):  # another process was faster
+            return
+        doing = f"Converting {weights.name} to {precision}"
+        bars = _Bars(lambda done, total: progress(LoadProgress(doing, done, total)))
+        with contextlib.redirect_stderr(bars):
+            model, tokenizer = read_gguf(weights.path, DTYPES[precision])
+        progress(LoadProgress(f"Writing {weights.name} in {precision}"))
+        require_space(sum(p.nbytes for p in model.parameters()), doing)
+        with storage_errors(doing), built_folder(folder) as draft:
+            model.save_pretrained(draft, max_shard_size="100GB")
+            tokenizer.save_pretrained(draft)
+            files = {
+                file.name: {"size": file.stat().st_size, "sha256": sha256_of(file)}
+                for file in sorted(draft.iterdir())
+            }
+            marker = {"format": FORMAT, "source": weights.digest, "files": files}
+            write_text(draft / MARKER, json.dumps(marker, indent=1))
+        for name, file in files.items():
+            note_sha256(folder / name, str(file["sha256"]))
+
+
+def read_gguf(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """transformers' own load of a GGUF file, unpacked to `dtype`, ready to be saved."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils.quantization_config import GgufConfig
+
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise SidecarError(f"{path.name} is not a GGUF file; name a file that is.")
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            path.parent,
+            gguf_file=path.name,
+            dtype=dtype,
+            quantization_config=GgufConfig(dequantize=True),
+            local_files_only=True,
+        )
+        tokenizer = AutoTokenizer.from_pretrained(
+            path.parent, gguf_file=path.name, local_files_only=True
+        )
+    except MemoryError as error:
+        raise SidecarError(
+            f"There is not enough memory to unpack {path.name}; take a smaller pair."
+        ) from error
+    except Exception as error:
+        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        raise SidecarError(
+            f"{path.name} cannot be read ({why}); it is damaged or of a kind that transformers "
+            "does not know. Fetch it again or take another file."
+        ) from error
+    model.hf_quantizer = None  # the weights are plain now; with the mark they could not be saved
+    return model, tokenizer
+
+
+class _Bars(io.TextIOBase):
+    """Takes the progress bars that libraries draw on standard error and tells their counts."""
+
+    _COUNT = re.compile(r"\| *(\d+)/(\d+) \[")
+
+    def __init__(self, tell: Callable[[int, int], None]) -> None:
+        self._tell = tell
+
+    def write(self, text: str) -> int:
+        for done, total in self._COUNT.findall(text)[-1:]:
+            self._tell(int(done), int(total))
+        return len(text)
+
+
+def main(precision: str, job: str) -> None:
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what libraries print must not mix with the protocol
+
+    def say(values: dict[str, Any]) -> None:
+        print(json.dumps(values), file=out, flush=True)
+
+    told = json.loads(job)
+    weights = Weights(told["name"], Path(told["path"]), told["digest"])
+    try:
+        work(weights, cast(Precision, precision), lambda e: say(dataclasses.asdict(e)))
+    except SidecarError as error:
+        say({"error": str(error)})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
