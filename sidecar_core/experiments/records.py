@@ -1,0 +1,106 @@
+"""What was measured of an article, kept on disk, so that a rerun or a crash loses nothing.
+
+One JSON file per article, in the folder `alpha` of the cache, under a digest of everything that its
+contents follow from: both models' weights and precision, the target's prompt, the longest summary.
+Files are written in one step; one that cannot be read is measured again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sidecar_core.experiments.conditions import Condition
+from sidecar_core.experiments.forced import Reading
+from sidecar_core.models.cache import cache_dir, storage_errors, write_text
+from sidecar_core.models.pair import Pair
+
+FORMAT = 1
+"""Part of the digest: a change of what is measured leaves older files aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What the live run at temperature 0 that wrote the summary came to (γ drafts a round)."""
+
+    gamma: int
+    emitted: int
+    passes: int
+    judged: int
+    accepted: int
+    overlap: float
+    """Σ of the overlaps over the judged positions."""
+
+
+@dataclass(slots=True)
+class Record:
+    """The target's greedy summary of one article, and the readings of it so far."""
+
+    summary: tuple[int, ...]
+    reason: str
+    live: Live
+    readings: dict[str, Reading] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records in `folder`; None keeps nothing. `fresh` ones are written but not read."""
+
+    folder: Path | None
+    fresh: bool = False
+
+    @classmethod
+    def in_cache(cls, *, fresh: bool = False) -> Records:
+        return cls(cache_dir() / "alpha", fresh)
+
+    def load(self, key: str) -> Record | None:
+        """The record, or None where there is none or it is damaged."""
+        if self.folder is None or self.fresh:
+            return None
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return _of_json(json.loads(self._file(key).read_text(encoding="utf-8")))
+        return None
+
+    def save(self, key: str, record: Record) -> None:
+        """Raises SidecarError where the disk refuses."""
+        if self.folder is None:
+            return
+        with storage_errors("Keeping a measurement"):
+            write_text(self._file(key), json.dumps(dataclasses.asdict(record)))
+
+    def _file(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{key}.json"
+
+
+def article_key(pair: Pair, prompt: Sequence[int], max_tokens: int) -> str:
+    """Names an article's record; `prompt` are the target's tokens."""
+    models = [pair.target.fingerprint, pair.draft.fingerprint]
+    return _digest([FORMAT, models, list(prompt), max_tokens])
+
+
+def condition_key(condition: Condition) -> str:
+    """Names a reading inside a record."""
+    return f"{condition.name}-{_digest(dataclasses.asdict(condition))[:12]}"
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _of_json(data: dict[str, Any]) -> Record:
+    readings = {
+        key: Reading(tuple(map(float, r["overlaps"])), tuple(map(bool, r["agreed"])))
+        for key, r in data["readings"].items()
+    }
+    summary = tuple(map(int, data["summary"]))
+    lengths = {len(part) for r in readings.values() for part in (r.overlaps, r.agreed)}
+    if not summary or lengths - {len(summary)}:
+        raise ValueError("a reading is not as long as its summary")
+    return Record(summary, str(data["reason"]), Live(**data["live"]), readings)

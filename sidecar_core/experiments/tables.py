@@ -1,0 +1,137 @@
+"""The experiments' results as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sidecar_core.report import shown
+
+
+def alpha_text(result: dict[str, Any]) -> str:
+    """Conditions, what the differences mean, depth, and the published figures."""
+    differences = result["differences"]
+    rows = [["condition", "α", "95 %", "- identical", "relative", "argmax", "tokens/pass"]]
+    for name, found in result["conditions"].items():
+        d = differences.get(name)
+        rows.append(
+            [
+                name,
+                shown(found["alpha"], 4),
+                bounds(found["ci95"]),
+                signed(d["difference"]) + " " + bounds(d["ci95"], "+.4f") if d else "",
+                percent(d["relative"]) if d else "",
+                shown(found["agreement"]),
+                shown(found["expected_tokens_per_pass"], 2),
+            ]
+        )
+    lines = [
+        f"{result['models']['target']} with {result['models']['draft']}, {result['precision']}; "
+        f"{result['documents']} articles, suffix of {result['suffix_tokens']} tokens, "
+        f"γ = {result['gamma']}",
+        "",
+        columns(rows),
+        "",
+    ]
+    for part, d in result["decomposition"].items():
+        words = part.replace("_", " ")
+        lines.append(f"{words}: {signed(d['difference'])} {bounds(d['ci95'], '+.4f')}")
+    live = result["live"]
+    lines += [
+        f"live at temperature 0, draft prompt identical: {shown(live['tokens_per_pass'], 2)} "
+        f"tokens/pass, acceptance {shown(live['acceptance_rate'])}",
+        "",
+        columns(_depth(result)),
+        "",
+        *_published(result),
+        *_skipped(result),
+    ]
+    return "\n".join(lines)
+
+
+def sweep_text(result: dict[str, Any]) -> str:
+    """Position cost by length of the suffix, with the published lines beside it."""
+    pairs = result["published"]
+    rows = [["suffix", "identical", "masked", "cost", "95 %", *(f"{p} (published)" for p in pairs)]]
+    for length, point in result["lengths"].items():
+        rows.append(
+            [
+                length,
+                shown(point["identical"], 4),
+                shown(point["masked"], 4),
+                signed(point["cost"]),
+                bounds(point["ci95"], "+.4f"),
+                *(signed(pairs[p]["cost"].get(length)) for p in pairs),
+            ]
+        )
+    return "\n".join([f"{result['documents']} articles", "", columns(rows), *_skipped(result)])
+
+
+def placement_text(result: dict[str, Any]) -> str:
+    """The three placements side by side."""
+    rows = [
+        ["placement", "α", "cost", "95 %", "tags", "in summary", "document only", "neither", "same"]
+    ]
+    for name, found in result["placements"].items():
+        rows.append(
+            [
+                name,
+                shown(found["alpha"], 4),
+                signed(found["cost"]),
+                bounds(found["cost_ci95"], "+.4f"),
+                shown(found["tags_per_summary"], 1),
+                *(
+                    percent(found[key], "")
+                    for key in ("in_summary", "only_in_document", "in_neither", "same_as_natural")
+                ),
+            ]
+        )
+    return "\n".join([f"{result['documents']} articles", "", columns(rows), *_skipped(result)])
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells, the first column to the left, the others to the right."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if n else cell.ljust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def bounds(interval: Sequence[float] | None, form: str = ".4f") -> str:
+    """An interval; "–" where there is none."""
+    return "–" if interval is None else f"[{interval[0]:{form}}, {interval[1]:{form}}]"
+
+
+def signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def percent(value: float | None, sign: str = "+") -> str:
+    return "–" if value is None else f"{value:{sign}.1%}"
+
+
+def _depth(result: dict[str, Any]) -> list[list[str]]:
+    names = list(result["conditions"])
+    rows = [["position", "tokens", *names]]
+    for band in result["depth"]:
+        alphas = [shown(band["alpha"][name], 4) for name in names]
+        rows.append([f"{band['from']}–{band['to']}", str(band["positions"]), *alphas])
+    return rows
+
+
+def _published(result: dict[str, Any]) -> list[str]:
+    return [
+        f"published, {found['models']}, {found['articles']} articles: "
+        + ", ".join(f"{name} {value:.4g}" for name, value in found["alpha"].items())
+        for found in result["published"].values()
+    ]
+
+
+def _skipped(result: dict[str, Any]) -> list[str]:
+    skipped = result["skipped"]
+    lines = [f"skipped {s['where']}: {s['why']}" for s in skipped]
+    return ["", f"{len(skipped)} skipped, {result['cut']} cut", *lines] if skipped else []
