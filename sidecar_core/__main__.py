@@ -16,12 +16,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.experiments import commands_alpha, commands_tags
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 
-EXPERIMENTS: tuple[Callable[[Any, Callable[[argparse.ArgumentParser], None]], None], ...] = ()
+EXPERIMENTS: tuple[Callable[[Any, Callable[[argparse.ArgumentParser], None]], None], ...] = (
+    commands_alpha.register,
+    commands_tags.register,
+)
 """Each adds its commands: given the subparsers, and what adds the common options to one.
 
-A command sets `handler`, which takes the parsed arguments and returns the JSON object.
+A command sets `handler`, which takes the parsed arguments and returns the JSON object, or None
+where another process of the same launch returns it.
 """
 
 
@@ -30,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         result = arguments.handler(arguments)
-        if arguments.json:
+        if arguments.json and result is not None:
             print(json.dumps(result, ensure_ascii=False))
     except SidecarError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -15,10 +15,10 @@ PACKAGE = ROOT / "sidecar_core"
 LEVELS = [
     {"errors"},
     {"events", "settings"},
-    {"report", "models", "prompts", "tasks", "text", "visibility", "grounding"},
+    {"report", "models", "prompts", "tasks", "text", "visibility", "grounding", "terminal"},
     {"decoding"},
     {"experiments"},
-    {"ui", "terminal"},
+    {"ui"},
     {"__main__"},
 ]
 """A part imports its own level and those before it."""
