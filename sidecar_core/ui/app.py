@@ -80,16 +80,21 @@ class _Page:
                 gr.Button(f"{n}  {s.title}", size="sm", elem_id=f"scenario-{s.key}", min_width=100)
                 for n, s in enumerate(SCENARIOS, 1)
             ]
+        self.note = _html(live.HINT, html_template=words.NOTE, elem_id="note")
         with gr.Row(elem_id="board"):
             with gr.Column(elem_id="input", min_width=280):
-                self._input()
+                chosen = self._input()
             with gr.Column(elem_id="output", min_width=280):
                 self._output()
+        with gr.Accordion("More settings", open=False, elem_id="more"):
+            chosen |= controls.more()
+            self.link = gr.Button("Copy a link to these settings", size="sm", elem_id="link")
+        self.settings = [chosen[name] for name in controls.ORDER]
         with gr.Column(elem_id="below"):
             self._below()
         self._wire(demo)
 
-    def _input(self) -> None:
+    def _input(self) -> dict[str, Any]:
         first = self.examples[0] if self.examples else None
         self.example = gr.Dropdown(
             [e.title for e in self.examples],
@@ -101,8 +106,8 @@ class _Page:
             first.text if first else "",
             label="Article",
             placeholder="Paste an article here.",
-            lines=12,
-            max_lines=12,
+            lines=15,
+            max_lines=15,
             autoscroll=False,
             elem_id="article",
         )
@@ -121,14 +126,10 @@ class _Page:
         with gr.Row(elem_id="go"):
             self.start = gr.Button("Start", variant="primary", elem_id="start", min_width=100)
             self.stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=80)
-        with gr.Accordion("More settings", open=False, elem_id="more"):
-            chosen |= controls.more()
-            self.link = gr.Button("Copy a link to these settings", size="sm", elem_id="link")
-        self.settings = [chosen[name] for name in controls.ORDER]
+        return chosen
 
     def _output(self) -> None:
         self.status = _html(_ready(), html_template=words.STATUS, elem_id="status")
-        self.note = _html(live.HINT, html_template=words.NOTE, elem_id="note")
         self.tiles = _html(tiles(None), html_template=words.TILES, elem_id="tiles")
         with gr.Row(elem_id="reading"):
             with gr.Column(elem_id="stream-card", elem_classes="card", min_width=260):

@@ -64,52 +64,44 @@ def toggles() -> dict[str, Any]:
 
 def more() -> dict[str, Any]:
     """Everything else, for the accordion."""
-    draft_prompt = gr.Radio(
-        [
-            ("with the suffix (compound)", "compound"),
-            ("the same as the target's (identical)", "identical"),
-            ("something unrelated", "unrelated"),
-        ],
-        value=DEFAULTS.draft_prompt,
-        label="The draft reads the article",
-        info="Whatever it reads, the summary stays the target's; only α changes.",
-        elem_id="draft-prompt",
-    )
-    draft_text = gr.Textbox(
-        DEFAULTS.draft_text,
-        label="Unrelated text",
-        info="The draft reads this instead of the article.",
-        lines=1,
-        max_lines=4,
-        max_length=4000,
-        visible=False,
-        elem_id="draft-text",
-    )
-    draft_prompt.change(
-        None,
-        draft_prompt,
-        draft_text,
-        js="(mode) => ({__type__: 'update', visible: mode === 'unrelated'})",
-    )
-    positions = gr.Radio(
-        [("natural", "natural"), ("rebased", "rebased")],
-        value=DEFAULTS.positions,
-        label="Positions behind a masked suffix",
-        info="Natural leaves the suffix's places free; rebased closes the gap.",
-        elem_id="positions",
-    )
-    with gr.Row(elem_classes="pair"):
-        gamma = _slider("gamma", "γ, drafts per round", "0: the target decodes alone.", 1)
-        max_tokens = _slider("max_tokens", "Longest summary, tokens", "", 1)
-    with gr.Row(elem_classes="pair"):
-        temperature = _slider("temperature", "Temperature", "0: always the likeliest token.", 0.05)
-        top_p = _slider("top_p", "Top-p", "1: off.", 0.01)
-    with gr.Row(elem_classes="pair"):
-        top_k = _slider("top_k", "Top-k", "0: off.", 1)
+    with gr.Row(elem_classes="choices"):
+        draft_prompt = gr.Radio(
+            [
+                ("the article and the suffix (compound)", "compound"),
+                ("what the target reads (identical)", "identical"),
+                ("something unrelated", "unrelated"),
+            ],
+            value=DEFAULTS.draft_prompt,
+            label="The draft reads",
+            info="Whatever it reads, the summary stays the target's; only α changes.",
+            elem_id="draft-prompt",
+        )
+        draft_text = gr.Textbox(
+            DEFAULTS.draft_text,
+            label="Unrelated text",
+            info="Read by the draft instead of the article, if you choose so.",
+            lines=1,
+            max_lines=4,
+            max_length=4000,
+            elem_id="draft-text",
+        )
+        positions = gr.Radio(
+            [("natural", "natural"), ("rebased", "rebased")],
+            value=DEFAULTS.positions,
+            label="Positions behind a masked suffix",
+            info="Natural leaves the suffix's places free; rebased closes the gap.",
+            elem_id="positions",
+        )
+    with gr.Row(elem_classes="sliders"):
+        gamma = _slider("gamma", "γ: drafts per round", "0: no draft", 1)
+        max_tokens = _slider("max_tokens", "Longest summary", "in tokens", 1)
+        temperature = _slider("temperature", "Temperature", "0: always the likeliest", 0.05)
+        top_p = _slider("top_p", "Top-p", "1: off", 0.01)
+        top_k = _slider("top_k", "Top-k", "0: off", 1)
         seed = gr.Number(
             DEFAULTS.seed,
             label="Seed",
-            info="Matters above temperature 0.",
+            info="matters above temperature 0",
             precision=0,
             minimum=RANGES["seed"].low,
             maximum=RANGES["seed"].high,
@@ -137,7 +129,7 @@ def _slider(name: str, label: str, info: str, step: float) -> Any:
         value=getattr(DEFAULTS, name),
         step=step,
         label=label,
-        info=info or None,
+        info=info,
         buttons=[],
         elem_id=name.replace("_", "-"),
         min_width=120,

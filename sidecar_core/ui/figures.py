@@ -116,8 +116,9 @@ def alpha_chart(current: Series, ghosts: Sequence[tuple[str, Series]] = (), labe
         else ""
     )
     empty = "" if drawn else '<p class="quiet empty">α appears with the first judged draft.</p>'
+    bare = "" if drawn else " bare"
     return (
-        f'<div class="chart" role="img" aria-label="{attribute(_spoken(now, lines))}">'
+        f'<div class="chart{bare}" role="img" aria-label="{attribute(_spoken(now, lines))}">'
         f'<div class="plot">{grid}<svg viewBox="0 0 100 100" preserveAspectRatio="none" '
         f'aria-hidden="true">{svg}</svg>{dot}{_hits(current, count)}{empty}</div>'
         f'<div class="ends" aria-hidden="true">{labels}</div>'

@@ -90,7 +90,7 @@ class LiveRun:
     ) -> View:
         """What to show now; `line` stands in for the status that follows from the events."""
         if not running or not self._chart or self._chart_pace.due():
-            ghosts = [(f"{r.label} (run {r.number})", r.series) for r in self.earlier]
+            ghosts = [(f"{r.label} #{r.number}", r.series) for r in self.earlier]
             self._chart = alpha_chart(self.series, ghosts, prompt_label(self.settings))
         return View(
             status=line or self.status(),
