@@ -173,7 +173,7 @@ def pays_from(scenario: Scenario) -> int | None:
 
 
 PART3 = Scenario(
-    footprint=Footprint("Qwen2.5-1.5B-Instruct", "bf16", 1_543_714_304, 3.09e9, 18e6 / 628),
+    footprint=Footprint("Qwen2.5-1.5B-Instruct", "bf16", 1_543_714_304, 3.09e9, 28_672),
     device=dataclasses.replace(DEVICES["A100"], bandwidth=2e12),
     lengths=Lengths(full=628, masked=129),
 )

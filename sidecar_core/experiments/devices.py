@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.models.registry import PAIRS, GgufModel, HubModel, LocalModel, ModelSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -49,6 +50,14 @@ DEVICES = {
         ),
     )
 }
+
+
+def device_named(name: str) -> Device:
+    """The device of that name, whatever its case. Raises SidecarError for none."""
+    for device in DEVICES.values():
+        if device.name.lower() == name.strip().lower():
+            return device
+    raise SidecarError(f"There is no device {name!r}; choose one of {', '.join(DEVICES)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,34 @@ def shape_of(name: str, config: PreTrainedConfig) -> Shape:
     dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     return Shape(name, parameters, text.num_hidden_layers, heads, dim)
+
+
+def shape_of_spec(spec: ModelSpec) -> Shape:
+    """The shape of a model by what it is called, from its configuration alone.
+
+    Raises SidecarError where that cannot be had.
+    """
+    from transformers import AutoConfig
+
+    if spec.name in SHAPES:
+        return SHAPES[spec.name]
+    match spec.source:
+        case LocalModel(folder):
+            where: dict[str, object] = {"pretrained_model_name_or_path": folder}
+        case GgufModel(file):
+            where = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
+        case HubModel(repo):
+            where = {"pretrained_model_name_or_path": repo}
+        case other:
+            raise SidecarError(f"The shape of {spec.name} is not known ({type(other).__name__}).")
+    try:
+        return shape_of(spec.name, AutoConfig.from_pretrained(trust_remote_code=False, **where))
+    except Exception as error:
+        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        raise SidecarError(
+            f"The configuration of {spec.name} cannot be read ({why}); name a pair whose models "
+            f"are here, or one of {', '.join(PAIRS)}."
+        ) from error
 
 
 def footprint_of(model: LoadedModel) -> Footprint:
