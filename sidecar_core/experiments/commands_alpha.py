@@ -170,12 +170,12 @@ class _Session:
         self.corpus = read_corpus(
             arguments.files, limit=arguments.limit, max_chars=arguments.max_chars
         )
-        self.processes = this_process()
+        self.processes = this_process(arguments.device)
         pair = load_pair(
             arguments.pair,
             precision=arguments.precision,
             device=arguments.device or self.processes.device,
-            progress=load_progress() if self.processes.is_first else None,
+            progress=load_progress(sys.stderr) if self.processes.is_first else None,
         )
         self.engine = Engine(pair, PrefixStore(STORE_BYTES))
         self.skipped = list(self.corpus.skipped)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from sidecar_core.errors import SidecarError
+
 T = TypeVar("T")
 
 PATIENCE = timedelta(days=7)
@@ -51,13 +53,25 @@ class Processes:
         return [shares[n % self.count][n // self.count] for n in range(whole)]
 
 
-def this_process() -> Processes:
-    """Where this process stands; a single one unless a launcher started several."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+def this_process(device: str | None = None) -> Processes:
+    """Where this process stands; a single one unless a launcher started several.
+
+    `device` is what the user asked for. Raises SidecarError where the processes do not find each
+    other.
+    """
+    launched = int(os.environ.get("WORLD_SIZE", "1"))
+    if launched < 2:
         return Processes()
+    import torch
     from accelerate import PartialState
 
-    state: Any = PartialState(timeout=PATIENCE)
+    found = torch.accelerator.current_accelerator(check_available=True)
+    on_cpu = (device or "").startswith("cpu") or found is None or found.type == "mps"
+    state: Any = PartialState(cpu=on_cpu, timeout=PATIENCE)
+    if state.num_processes != launched:
+        raise SidecarError(
+            f"The launcher started {launched} processes, of which Accelerate finds "
+            f"{state.num_processes}; start a single one, or see `accelerate config`."
+        )
     atexit.register(state.destroy_process_group)
-    device = None if state.device.type == "cpu" else str(state.device)
-    return Processes(state.process_index, state.num_processes, device)
+    return Processes(state.process_index, launched, None if on_cpu else str(state.device))

@@ -22,14 +22,15 @@ ARTICLES = (
 DOCUMENTS = tuple(Document(f"story-{n}", text) for n, text in enumerate(ARTICLES))
 
 
-def close_engine(noise: float = 0.02, seed: int = 0, wider: int = 0) -> Engine:
+def close_engine(noise: float = 0.02, seed: int = 0, wider: int = 0, spare: int = 0) -> Engine:
     """A tiny target, and a draft with the same weights but for some noise: they agree in part.
 
-    `wider` is by how much the target's vocabulary is larger than the draft's.
+    `wider` is by how much the target's vocabulary is larger than the draft's, `spare` by how much
+    both are larger than the tokenizer's.
     """
     tokenizer = toy_tokenizer()
     end = frozenset([tokenizer.eos_token_id])
-    target, draft = (tiny_model(seed, vocab=len(tokenizer), eos=end) for _ in range(2))
+    target, draft = (tiny_model(seed, vocab=len(tokenizer) + spare, eos=end) for _ in range(2))
     source = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for weights in draft.network.parameters():
