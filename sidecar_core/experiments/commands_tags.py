@@ -43,7 +43,7 @@ def _register_leak(commands: Any, common: Common) -> None:
     leak.add_argument("--conditions", metavar="NAMES", help="default: all, comma-separated")
     leak.add_argument("--task", default="hashtags")
     leak.add_argument("--csv", type=Path, metavar="FILE", help="counts of every article")
-    leak.add_argument("--figure", type=Path, metavar="FILE", help=".html or .json")
+    leak.add_argument("--figure", type=Path, metavar="FILE", help="an .svg file")
     leak.set_defaults(handler=leak_command)
 
 
@@ -85,7 +85,7 @@ def _register_cost(commands: Any, common: Common) -> None:
     cost.add_argument("--worth", type=float, default=0.05, help="speed-up from which it pays")
     cost.add_argument("--measure", action="store_true", help="time decode steps on this machine")
     cost.add_argument("--steps", type=int, default=7, metavar="N", help="timed for each batch")
-    cost.add_argument("--figure", type=Path, metavar="FILE", help=".html or .json")
+    cost.add_argument("--figure", type=Path, metavar="FILE", help="an .svg file")
     cost.set_defaults(handler=cost_command)
 
 

@@ -1,102 +1,167 @@
-"""Figures of the tag experiments, as files that open in any browser without a network."""
+"""Figures of the tag experiments as SVG: a file of its own, or a piece of a page.
+
+Colours are Okabe and Ito's, taken from the page's where there is one (`var(--…)` with a fallback);
+every meaning has a form beside its colour.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
-import plotly.graph_objects as go
-
 from sidecar_core.errors import SidecarError
 
-BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#6b7280"
-TEMPLATE = "simple_white"
+WIDTH = 640
+INK, SOFT, LINE = "var(--ink, #23272c)", "var(--soft, #5b626c)", "var(--line, #d8d4ca)"
+BLUE, VERMILION = "var(--blue, #0072b2)", "var(--vermilion, #d55e00)"
 
 
-def leak_figure(result: dict[str, Any]) -> go.Figure:
-    """Leak rate with its interval for every condition, of one article or a corpus: per sample, and
-    for a corpus per tag."""
-    conditions = result["conditions"]
-    figure = go.Figure()
-    for name, rate, interval, colour in (
-        ("samples with a tag only from the document", "rate", "ci95", BLUE),
-        ("tags only from the document", "tag_rate", "tag_ci95", VERMILION),
-    ):
-        shown = {c: f for c, f in conditions.items() if f.get(rate) is not None}
-        if shown:
-            figure.add_trace(_points(name, shown, rate, interval, colour))
-    return _titled(figure, "Facts of the document that the summary does not hold", "share", "")
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a chart: (x, y) with x above 0. `form` is its stroke's dash pattern."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+    colour: str
+    form: str = ""
 
 
-def _points(
-    name: str, shown: dict[str, dict[str, Any]], rate: str, interval: str, colour: str
-) -> go.Scatter:
-    values = [found[rate] for found in shown.values()]
-    bounds = [found[interval] or [found[rate]] * 2 for found in shown.values()]
-    return go.Scatter(
-        name=name,
-        x=values,
-        y=list(shown),
-        mode="markers",
-        marker={"color": colour, "size": 10},
-        error_x={
-            "type": "data",
-            "array": [high - value for value, (_, high) in zip(values, bounds, strict=True)],
-            "arrayminus": [value - low for value, (low, _) in zip(values, bounds, strict=True)],
-        },
-    )
+def leak_figure(result: dict[str, Any]) -> str:
+    """The share of leaking samples under every condition with its interval; for a corpus the share
+    of leaking tags."""
+    per_tag = any("tag_rate" in found for found in result["conditions"].values())
+    keys = ("tag_rate", "tag_ci95") if per_tag else ("rate", "ci95")
+    rows = [
+        (name, found[keys[0]], found[keys[1]])
+        for name, found in result["conditions"].items()
+        if found[keys[0]] is not None
+    ]
+    title = "Tags" if per_tag else "Samples with a tag"
+    return intervals(f"{title} that only the document holds", rows)
 
 
-def cost_figure(
-    rows: Sequence[dict[str, Any]], measured: Sequence[dict[str, Any]] = ()
-) -> go.Figure:
-    """Speed-up of a decode step by document masking against the batch size; what was measured on
-    this machine, and the model of this machine, beside the model of the device."""
-    figure = go.Figure()
-    lines = [("model", rows, "speedup", BLUE, "solid")]
+def intervals(title: str, rows: Sequence[tuple[str, float, Sequence[float] | None]]) -> str:
+    """A dot for each (name, share, interval), with the interval as a bar through it."""
+    left, right, top, step = 120, 70, 44, 34
+    high = max([0.05, *(value for _, rate, ci in rows for value in (rate, *(ci or ())))])
+    limit = min(1.0, math.ceil(high * 10) / 10)
+    bottom = top + step * len(rows)
+
+    def x(share: float) -> float:
+        return left + (WIDTH - left - right) * share / limit
+
+    parts = [_text(0, 18, title, weight=600)]
+    for n in range(5):
+        share = limit * n / 4
+        parts.append(_rule(x(share), top, x(share), bottom))
+        parts.append(_text(x(share), bottom + 18, f"{share:.1%}", anchor="middle", colour=SOFT))
+    for n, (name, rate, ci) in enumerate(rows):
+        y = top + step * (n + 0.5)
+        parts.append(_text(0, y + 4, name))
+        if ci:
+            parts.append(_rule(x(ci[0]), y, x(ci[1]), y, BLUE, 3))
+        parts.append(f'<circle cx="{x(rate):.1f}" cy="{y:.1f}" r="6" style="fill:{BLUE}"/>')
+        parts.append(_text(WIDTH - right + 14, y + 4, f"{rate:.1%}", weight=600))
+    spoken = "; ".join(f"{name} {rate:.1%}" for name, rate, _ in rows)
+    return _svg(parts, bottom + 28, f"{title}: {spoken}")
+
+
+def cost_figure(rows: Sequence[dict[str, Any]], measured: Sequence[dict[str, Any]] = ()) -> str:
+    """Speed-up of a decode step by document masking against the batch; where this machine was
+    measured, that and the model of it instead."""
+
+    def points(found: Sequence[dict[str, Any]], key: str) -> tuple[tuple[float, float], ...]:
+        return tuple((float(row["batch"]), float(row[key])) for row in found)
+
+    drawn = [Line("modelled", points(rows, "speedup"), BLUE)]
     if measured:
-        lines = [
-            ("model of this machine", measured, "modelled_speedup", GREY, "dash"),
-            ("measured on this machine", measured, "speedup", VERMILION, "solid"),
+        drawn = [
+            Line("modelled", points(measured, "modelled_speedup"), BLUE, "6 5"),
+            Line("measured here", points(measured, "speedup"), VERMILION),
         ]
-    for name, points, key, colour, dash in lines:
-        figure.add_trace(
-            go.Scatter(
-                name=name,
-                x=[point["batch"] for point in points],
-                y=[point[key] for point in points],
-                mode="lines+markers",
-                line={"color": colour, "dash": dash},
-            )
+    return lines("Speed-up of a decode step without the document", "batch", drawn)
+
+
+def lines(title: str, x_label: str, drawn: Sequence[Line]) -> str:
+    """Lines over a logarithmic x axis; y is a share, shown in per cent."""
+    left, right, top, height = 52, 118, 40, 220
+    xs = sorted({x for line in drawn for x, _ in line.points})
+    ys = [y for line in drawn for _, y in line.points]
+    low, high = min([0.0, *ys]), max([0.05, *ys])
+    span = math.log(xs[-1] / xs[0]) or 1.0
+    bottom = top + height
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (
+            left + (WIDTH - left - right) * math.log(x / xs[0]) / span,
+            bottom - height * (y - low) / (high - low),
         )
-    figure.update_xaxes(type="log", dtick="D1")
-    return _titled(figure, "What leaving the document out saves", "batch", "speed-up of a step")
 
-
-def _titled(figure: go.Figure, title: str, x: str, y: str) -> go.Figure:
-    figure.update_layout(
-        title=title, xaxis_title=x, yaxis_title=y, template=TEMPLATE, showlegend=True
+    parts = [_text(0, 18, title, weight=600)]
+    for n in range(5):
+        share = low + (high - low) * n / 4
+        y = at(xs[0], share)[1]
+        parts.append(_rule(left, y, WIDTH - right, y))
+        parts.append(_text(left - 8, y + 4, f"{share:.0%}", anchor="end", colour=SOFT))
+    for x in xs:
+        parts.append(_text(at(x, low)[0], bottom + 18, f"{x:g}", anchor="middle", colour=SOFT))
+    parts.append(_text(WIDTH - right + 14, bottom + 18, x_label, colour=SOFT))
+    for n, line in enumerate(drawn):
+        path = " ".join("{:.1f},{:.1f}".format(*at(*point)) for point in line.points)
+        dash = f' stroke-dasharray="{line.form}"' if line.form else ""
+        parts.append(
+            f'<polyline points="{path}" style="fill:none;stroke:{line.colour};'
+            f'stroke-width:2.5"{dash}/>'
+        )
+        for point in line.points:
+            x, y = at(*point)
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" style="fill:{line.colour}"/>')
+        parts.append(_text(WIDTH - right + 14, top + 14 + 20 * n, line.name, colour=line.colour))
+    spoken = "; ".join(
+        f"{line.name} " + ", ".join(f"{y:.0%} at {x:g}" for x, y in line.points) for line in drawn
     )
-    axis = figure.update_xaxes if x == "share" else figure.update_yaxes
-    axis(tickformat=".0%", rangemode="tozero")
-    return figure
+    return _svg(parts, bottom + 28, f"{title}: {spoken}")
 
 
-def save_figure(figure: go.Figure, path: Path) -> None:
-    """Write an .html file that needs nothing else, or the figure as .json. Raises SidecarError for
-    another kind, and where it cannot be written."""
+def save_figure(svg: str, path: Path) -> None:
+    """Write an .svg file. Raises SidecarError for another kind, and where it cannot be written."""
     check_figure_path(path)
     try:
-        if path.suffix.lower() == ".json":
-            path.write_text(figure.to_json(), encoding="utf-8")
-        else:
-            figure.write_html(path, include_plotlyjs=True)
+        path.write_text(svg, encoding="utf-8")
     except OSError as error:
         raise SidecarError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def check_figure_path(path: Path) -> None:
     """SidecarError for a kind of file that figures are not written as."""
-    if path.suffix.lower() not in (".html", ".json"):
-        raise SidecarError(f"{path} is neither .html nor .json; figures are written as these.")
+    if path.suffix.lower() != ".svg":
+        raise SidecarError(f"{path} is not an .svg file; figures are written as these.")
+
+
+def _svg(parts: Sequence[str], height: float, spoken: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{escape(spoken)}" font-family="system-ui, sans-serif" font-size="13">'
+        + "".join(parts)
+        + "</svg>"
+    )
+
+
+def _text(
+    x: float, y: float, words: str, *, anchor: str = "start", colour: str = INK, weight: int = 400
+) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" '
+        f'style="fill:{colour}">{escape(words)}</text>'
+    )
+
+
+def _rule(x1: float, y1: float, x2: float, y2: float, colour: str = LINE, width: float = 1) -> str:
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+        f'style="stroke:{colour};stroke-width:{width:g}"/>'
+    )
