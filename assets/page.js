@@ -71,6 +71,9 @@
     if (button.id === "start" || button.id.startsWith("scenario-")) {
       document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));
       if (button.id !== "start") button.classList.add("current");
+      if (window.innerWidth <= 820) {
+        document.getElementById("status").scrollIntoView({ behavior: "smooth" });
+      }
     }
   });
 

@@ -318,8 +318,9 @@ class _Page:
         return _models(now), gr.Timer(active=False) if now.state == "ready" else gr.skip()
 
     def open(self, request: gr.Request) -> list[Any]:
-        """Settings and scenario from the address of the page."""
-        note = live.HINT
+        """Settings and scenario from the address of the page; what it does not name stays, since a
+        quick visitor may have changed it by now."""
+        note: Any = gr.skip()
         try:
             settings, scenario = from_query(dict(request.query_params))
         except SidecarError as error:
@@ -327,7 +328,10 @@ class _Page:
             note = text(f"{error} The page opened with its usual settings.")
         if scenario is not None:
             note = f"<b>{text(scenario.title)}.</b> {text(scenario.look)} Press Start."
-        return [*controls.values_of(settings), note]
+        named = zip(
+            controls.values_of(settings), controls.values_of(controls.DEFAULTS), strict=True
+        )
+        return [*(gr.skip() if value == usual else value for value, usual in named), note]
 
 
 def _html(value: Any, **options: Any) -> Any:

@@ -163,7 +163,7 @@ def run(
     try:
         ticket = host.turnstile.enter()
         engine = None
-        for engine, line in _wait(host, ticket, stop):
+        for engine, line in wait_for_turn(host, ticket, stop):
             if engine is None:
                 yield live.view(line)
         if engine is None:
@@ -221,7 +221,7 @@ class _Worker:
             self.queue.put(end)
 
 
-def _wait(
+def wait_for_turn(
     host: ModelHost, ticket: object, stop: threading.Event
 ) -> Iterator[tuple[EngineLike | None, dict[str, str]]]:
     """Until it is this ticket's turn and the models are there; nothing with an engine once

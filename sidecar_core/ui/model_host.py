@@ -148,5 +148,5 @@ def describe(pair: Any) -> str:
     """The line about the models under the title: target, draft, precision, device."""
     return (
         f"{pair.target.name} with draft {pair.draft.name} · "
-        f"{pair.target.precision} on {pair.target.device}"
+        f"{pair.target.precision}, {pair.target.device}"
     )

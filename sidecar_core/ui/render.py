@@ -126,4 +126,4 @@ def status(message: str, kind: str = "idle", fraction: float | None = None) -> d
     """The status line. `message` is read out by screen readers, so it changes with the stage only;
     the bar below it moves freely. `kind`: idle, busy, done or error."""
     percent = "" if fraction is None else f"{max(0.0, min(1.0, fraction)):.0%}"
-    return {"message": text(message), "kind": kind, "percent": percent, "width": percent or "0%"}
+    return {"message": text(message), "kind": kind, "percent": percent}

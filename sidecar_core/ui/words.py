@@ -76,7 +76,7 @@ STATUS = """
 <div class="status ${value.kind}">
   <p role="status" aria-live="polite">${value.message}</p>
   <span class="percent" aria-hidden="true">${value.percent}</span>
-  <div class="bar" aria-hidden="true"><i style="width:${value.width}"></i></div>
+  <div class="bar" aria-hidden="true"><i style="width:${value.percent || '0%'}"></i></div>
 </div>
 """
 

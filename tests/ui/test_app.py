@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
 import pytest
+from gradio.utils import diff
 
+from sidecar_core.events import TokenBonus, TokenCorrected, TokenDrafted
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import words
-from sidecar_core.ui.app import launch_arguments
+from sidecar_core.ui.app import _outputs, launch_arguments
 from sidecar_core.ui.controls import ORDER, settings_of, values_of
+from sidecar_core.ui.live import LiveRun
 from tests.ui.conftest import Served
-from tests.ui.runs import whole_run
+from tests.ui.runs import one_round, whole_run
 
-STATUS, STREAM = 0, 2
+ROUNDS: tuple[Any, ...] = (
+    ([(" listeria", 0.91), (" found", 0.83)], (" and", 0.3), " patients"),
+    ([(" ice", 0.91), (" cream", 0.83), (" in", 0.3), (" the", 0.9)], None, " patients"),
+)
+
+STATUS, STREAM, CHART = 0, 2, 3
 
 
 @pytest.fixture
@@ -103,6 +112,21 @@ def test_two_clients_see_only_their_own(served: Served) -> None:
 
 def test_the_api_offers_the_run_and_nothing_else(client: Any) -> None:
     assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/run"]
+
+
+def test_a_run_sends_at_most_three_times_what_it_ends_with() -> None:
+    """Updates go over the wire as Gradio's diff. The most there can be: one for each draft, and one
+    for the judgement of each round, which comes at once. The chart has its own, slower pace."""
+    run = LiveRun("doc", RunSettings())
+    sent, before = 0, None
+    for event in (e for n in range(40) for e in one_round(n, *ROUNDS[n % 2])):
+        run.add(event)
+        if isinstance(event, TokenDrafted | TokenCorrected | TokenBonus):
+            now = [o for n, o in enumerate(_outputs(run.view())) if n != CHART][:7]
+            sent += len(json.dumps(now if before is None else diff(before, now)))
+            before = now
+    assert before is not None
+    assert sent <= 3 * len(json.dumps(before))
 
 
 def test_inputs_stay_out_of_the_browsers_storage_and_no_font_comes_from_afar() -> None:

@@ -157,5 +157,5 @@ def test_the_tiles_show_the_folds_figures() -> None:
 def test_the_status_line_escapes_and_bounds_its_bar() -> None:
     line = status("<b>", "busy", 1.7)
     assert line["message"] == "&lt;b&gt;"
-    assert line["width"] == "100%"
+    assert line["percent"] == "100%"
     assert status("x")["percent"] == ""
