@@ -8,8 +8,7 @@ differences, and what they mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from sidecar_core.decoding.engine import Engine, never
@@ -23,36 +22,18 @@ from sidecar_core.events import (
 )
 from sidecar_core.experiments.conditions import Condition
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.forced import Reading, Step, read
+from sidecar_core.experiments.forced import read
+from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Live, Step
 from sidecar_core.experiments.records import (
-    Live,
     Record,
     Records,
+    Shelf,
     article_key,
     condition_key,
 )
 from sidecar_core.prompts import Prompt
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
-
-MAX_TOKENS = 200
-"""Longest summary in tokens; the reference's figure."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentAlpha:
-    """One article measured. `summary_ids` end with the end of text, which is a position too."""
-
-    id: str
-    prompt_tokens: int
-    summary_ids: tuple[int, ...]
-    reason: str
-    live: Live
-    readings: Mapping[str, Reading]
-
-    @property
-    def positions(self) -> int:
-        return len(self.summary_ids)
 
 
 def measure(
@@ -62,7 +43,7 @@ def measure(
     *,
     max_tokens: int = MAX_TOKENS,
     gamma: int = 4,
-    records: Records | None = None,
+    records: Shelf | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | DocumentAlpha | Skipped]:
     """Yields steps, and one result for every document, in order; ends early once `stop` says so.
@@ -89,7 +70,7 @@ def _measure_one(
     prompt: Prompt,
     conditions: Sequence[Condition],
     settings: RunSettings,
-    records: Records,
+    records: Shelf,
     stop: Callable[[], bool],
 ) -> Iterator[Step | DocumentAlpha]:
     if stop():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sidecar_core.experiments.forced import Reading
+from sidecar_core.experiments.readings import Reading
 from sidecar_core.report import ratio
 
 

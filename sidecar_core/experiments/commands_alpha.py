@@ -17,8 +17,8 @@ from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import get_task
 
 if TYPE_CHECKING:
-    from sidecar_core.experiments.alpha import DocumentAlpha
     from sidecar_core.experiments.conditions import Condition
+    from sidecar_core.experiments.readings import DocumentAlpha
 
 STORE_BYTES = 1 << 29
 """Prompt prefixes kept in memory: those of the article at work, and no heap of earlier ones."""
@@ -182,8 +182,9 @@ class _Session:
 
     def measure(self, conditions: Sequence[Condition]) -> list[DocumentAlpha]:
         """The results of all processes, in order. Raises SidecarError when there are none."""
-        from sidecar_core.experiments.alpha import DocumentAlpha, measure
+        from sidecar_core.experiments.alpha import measure
         from sidecar_core.experiments.corpus import Skipped
+        from sidecar_core.experiments.readings import DocumentAlpha
         from sidecar_core.experiments.records import Records
 
         documents = self.processes.share(self.corpus.documents)

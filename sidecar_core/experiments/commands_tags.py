@@ -332,7 +332,7 @@ def _follow(events: Iterable[Any], add: Callable[[Any], None]) -> None:
     """Fold `events`, with the stage under way on standard error."""
     from tqdm import tqdm
 
-    from sidecar_core.experiments.forced import Step
+    from sidecar_core.experiments.readings import Step
 
     with tqdm(file=sys.stderr, bar_format="{desc} {postfix}") as line:
         for event in events:

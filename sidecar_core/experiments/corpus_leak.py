@@ -18,7 +18,6 @@ import numpy as np
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.forced import Step
 from sidecar_core.experiments.leak import (
     COMPARED,
     Forced,
@@ -28,6 +27,7 @@ from sidecar_core.experiments.leak import (
     leak_test,
 )
 from sidecar_core.experiments.rates import Count
+from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import Records
 from sidecar_core.experiments.stats import Array, interval, resampled
 

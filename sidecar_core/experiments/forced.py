@@ -24,38 +24,11 @@ from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.prefix import prefill
 from sidecar_core.errors import Cancelled, SidecarError
 from sidecar_core.experiments.conditions import Condition
+from sidecar_core.experiments.readings import Reading, Step
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Prompt
 
 ROWS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One condition on one summary, position by position.
-
-    `overlaps` are Σ min(p, q) over the common vocabulary; `agreed` says whether the draft's most
-    likely token is the summary's, which is what decides at temperature 0.
-    """
-
-    overlaps: tuple[float, ...]
-    agreed: tuple[bool, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Progress inside one article: `done` of `total` tokens of `stage`.
-
-    While conditions are read, `condition` names the one that just was, and `alpha` is its mean
-    overlap so far.
-    """
-
-    document: str
-    stage: str
-    done: int
-    total: int
-    condition: str = ""
-    alpha: float | None = None
 
 
 @dataclass(slots=True)

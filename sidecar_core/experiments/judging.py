@@ -20,9 +20,9 @@ from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import PrefillProgress, SummaryFinished, TagText, TokenEvent
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.forced import Step
 from sidecar_core.experiments.judge import Judge, Outcome, Verdict, compare
 from sidecar_core.experiments.rates import sign_test
+from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.rules import overlap, rules_of
 from sidecar_core.report import RunReport, ratio
 from sidecar_core.settings import RunSettings

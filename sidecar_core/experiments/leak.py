@@ -29,10 +29,11 @@ from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Side
 from sidecar_core.decoding.tagging import Opening, open_sidecar, open_standalone
 from sidecar_core.errors import Cancelled, SidecarError
-from sidecar_core.experiments.alpha import MAX_TOKENS, DocumentAlpha, measure
+from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.forced import Step, check_room, prefix_cache
+from sidecar_core.experiments.forced import check_room, prefix_cache
 from sidecar_core.experiments.rates import Count, difference
+from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
 from sidecar_core.experiments.records import Records
 from sidecar_core.grounding import Grounding, ground, words
 from sidecar_core.prompts import Prompt, clean

@@ -25,10 +25,10 @@ from sidecar_core.decoding.speculative import Side
 from sidecar_core.decoding.tagging import Opening, TagWriter, open_deferred, open_sidecar
 from sidecar_core.errors import Cancelled
 from sidecar_core.events import PrefillProgress, TagsFinished
-from sidecar_core.experiments.alpha import DocumentAlpha
 from sidecar_core.experiments.conditions import Condition, choose
-from sidecar_core.experiments.forced import Step, prefix_cache
+from sidecar_core.experiments.forced import prefix_cache
 from sidecar_core.experiments.pooling import BASELINE, Table
+from sidecar_core.experiments.readings import DocumentAlpha, Step
 from sidecar_core.grounding import ground
 from sidecar_core.report import ratio
 from sidecar_core.settings import RunSettings

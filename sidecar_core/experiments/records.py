@@ -14,28 +14,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sidecar_core.experiments.conditions import Condition
-from sidecar_core.experiments.forced import Reading
+from sidecar_core.experiments.readings import Live, Reading
 from sidecar_core.models.cache import cache_dir, storage_errors, write_text
-from sidecar_core.models.pair import Pair
+
+if TYPE_CHECKING:
+    from sidecar_core.models.pair import Pair
 
 FORMAT = 1
 """Part of the digest: a change of what is measured leaves older files aside."""
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """What the live run at temperature 0 that wrote the summary came to (γ drafts a round)."""
-
-    gamma: int
-    emitted: int
-    passes: int
-    judged: int
-    accepted: int
-    overlap: float
-    """Σ of the overlaps over the judged positions."""
 
 
 @dataclass(slots=True)
@@ -46,6 +35,30 @@ class Record:
     reason: str
     live: Live
     readings: dict[str, Reading] = field(default_factory=dict)
+
+
+class Shelf(Protocol):
+    """Where records stand between two measurements."""
+
+    def load(self, key: str) -> Record | None: ...
+
+    def save(self, key: str, record: Record) -> None: ...
+
+
+class InMemory:
+    """The latest `capacity` records, in this process only: nothing of a visitor's goes to disk."""
+
+    def __init__(self, capacity: int = 256) -> None:
+        self._capacity = capacity
+        self._records: dict[str, Record] = {}
+
+    def load(self, key: str) -> Record | None:
+        return self._records.get(key)
+
+    def save(self, key: str, record: Record) -> None:
+        self._records[key] = record
+        while len(self._records) > self._capacity:
+            del self._records[next(iter(self._records))]
 
 
 @dataclass(frozen=True, slots=True)

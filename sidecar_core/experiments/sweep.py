@@ -12,9 +12,9 @@ from itertools import cycle
 from typing import Any
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments.alpha import DocumentAlpha
 from sidecar_core.experiments.conditions import Condition
 from sidecar_core.experiments.pooling import BASELINE, Table
+from sidecar_core.experiments.readings import DocumentAlpha
 from sidecar_core.prompts import PromptBuilder
 
 LENGTHS = (25, 50, 100, 200, 400)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,6 +89,43 @@ def placement_text(result: dict[str, Any]) -> str:
             ]
         )
     return "\n".join([f"{result['documents']} articles", "", columns(rows), *_skipped(result)])
+
+
+def alpha_csv(result: dict[str, Any]) -> str:
+    """One line for each article and one for all: α and argmax agreement by condition."""
+    names = list(result["conditions"])
+    heads = ["article", "positions", "prompt_tokens"]
+    heads += [f"alpha {name}" for name in names] + [f"argmax {name}" for name in names]
+    rows: list[list[Any]] = [heads]
+    for found in result["per_document"]:
+        rows.append(
+            [found["id"], found["positions"], found["prompt_tokens"]]
+            + [found["alpha"][name] for name in names]
+            + [found["agreement"][name] for name in names]
+        )
+    pooled = [result["conditions"][name] for name in names]
+    positions = sum(found["positions"] for found in result["per_document"])
+    rows.append(
+        ["pooled", positions, ""]
+        + [found["alpha"] for found in pooled]
+        + [found["agreement"] for found in pooled]
+    )
+    return _csv(rows)
+
+
+def sweep_csv(result: dict[str, Any]) -> str:
+    """One line for each length of the suffix."""
+    rows: list[list[Any]] = [["suffix_tokens", "identical", "masked", "cost", "low", "high"]]
+    for length, point in result["lengths"].items():
+        low, high = point["ci95"] or ("", "")
+        rows.append([length, point["identical"], point["masked"], point["cost"], low, high])
+    return _csv(rows)
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

@@ -9,13 +9,13 @@ import pytest
 
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.experiments import alpha as module
-from sidecar_core.experiments.alpha import DocumentAlpha, measure
+from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.blocks import replayed
 from sidecar_core.experiments.conditions import CONTROLS, STANDARD, choose
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.forced import Reading, Step
 from sidecar_core.experiments.pooling import pool
-from sidecar_core.experiments.records import Live, Records, condition_key
+from sidecar_core.experiments.readings import DocumentAlpha, Live, Reading, Step
+from sidecar_core.experiments.records import Records, condition_key
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS

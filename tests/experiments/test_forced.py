@@ -15,7 +15,8 @@ from sidecar_core.errors import Cancelled, SidecarError
 from sidecar_core.events import TokenAccepted, TokenBonus, TokenCorrected, TokenRejected
 from sidecar_core.experiments import forced
 from sidecar_core.experiments.conditions import CONTROLS, STANDARD, Condition, check_names, choose
-from sidecar_core.experiments.forced import Reading, Step, read, shared
+from sidecar_core.experiments.forced import read, shared
+from sidecar_core.experiments.readings import Reading, Step
 from sidecar_core.prompts import Prompt, Segment
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import FRENCH, HASHTAGS

@@ -13,9 +13,8 @@ from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.tagging import Opening
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import SummaryFinished, TagsFinished
-from sidecar_core.experiments.alpha import MAX_TOKENS
 from sidecar_core.experiments.corpus import Document
-from sidecar_core.experiments.forced import Step, prefix_cache
+from sidecar_core.experiments.forced import prefix_cache
 from sidecar_core.experiments.leak import (
     CONDITIONS,
     Forced,
@@ -26,6 +25,7 @@ from sidecar_core.experiments.leak import (
     leak_test,
     names,
 )
+from sidecar_core.experiments.readings import MAX_TOKENS, Step
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
 from tests.decoding.composition import Layout, by_full_mask, log_probabilities

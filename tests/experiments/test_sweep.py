@@ -8,9 +8,8 @@ import pytest
 
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments.alpha import DocumentAlpha, measure
+from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.conditions import Condition
-from sidecar_core.experiments.forced import Step
 from sidecar_core.experiments.placement import (
     PLACEMENTS,
     PlacedTags,
@@ -19,6 +18,7 @@ from sidecar_core.experiments.placement import (
     tag_everywhere,
 )
 from sidecar_core.experiments.published import PUBLISHED
+from sidecar_core.experiments.readings import DocumentAlpha, Step
 from sidecar_core.experiments.sweep import (
     ADVICE,
     LENGTHS,
