@@ -141,6 +141,7 @@ class TagText(Event):
     id: int
     text: str
     seconds: float
+    task: str = "hashtags"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,7 @@ class TagsFinished(Event):
     kv_bytes: int
     prefill_tokens: int
     seconds: float
+    task: str = "hashtags"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class TagsSkipped(Event):
 
     tagger: Tagger
     why: str
+    task: str = "hashtags"
 
 
 @dataclass(frozen=True, slots=True)

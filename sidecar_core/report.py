@@ -91,9 +91,7 @@ class RunReport:
     first_token_seconds: float | None = None
     summary_started: float | None = None
     last_token_seconds: float | None = None
-    taggers: dict[str, TaggerReport] = field(
-        default_factory=lambda: {"sidecar": TaggerReport(), "standalone": TaggerReport()}
-    )
+    tasks: dict[str, dict[str, TaggerReport]] = field(default_factory=dict)
     summary: SummaryFinished | None = None
     finished: RunFinished | None = None
     error: str | None = None
@@ -132,11 +130,11 @@ class RunReport:
             case TokenCorrected() | TokenBonus():
                 self._emit(event)
             case TagText():
-                self.taggers[event.tagger].text += event.text
+                self._tagger(event).text += event.text
             case TagsFinished():
-                self.taggers[event.tagger].finished = event
+                self._tagger(event).finished = event
             case TagsSkipped():
-                self.taggers[event.tagger].skipped = event.why
+                self._tagger(event).skipped = event.why
             case SummaryFinished():
                 self.summary = event
                 self.text = event.text
@@ -144,6 +142,14 @@ class RunReport:
                 self.finished = event
             case RunFailed():
                 self.error = event.message
+
+    def _tagger(self, event: TagText | TagsFinished | TagsSkipped) -> TaggerReport:
+        return self.tasks.setdefault(event.task, _taggers())[event.tagger]
+
+    @property
+    def taggers(self) -> dict[str, TaggerReport]:
+        """Both taggers of the first task."""
+        return next(iter(self.tasks.values()), None) or _taggers()
 
     def _place(self, place: int) -> PlaceCount:
         while len(self.places) <= place:
@@ -166,6 +172,11 @@ class RunReport:
         self.last_token_seconds = event.seconds
         if self.first_token_seconds is None:
             self.first_token_seconds = event.seconds
+
+    @property
+    def many(self) -> bool:
+        """Whether the run had more than one task."""
+        return len(self.tasks) > 1
 
     @property
     def judged(self) -> int:
@@ -224,8 +235,8 @@ class RunReport:
             "tokens_per_second": self.tokens_per_second,
             "acceptance_by_place": [ratio(p.accepted, p.judged) for p in self.places],
             "finish_reason": self.summary.reason if self.summary else None,
-            "sidecar": self.taggers["sidecar"].as_dict(),
-            "standalone": self.taggers["standalone"].as_dict(),
+            **_as_dict(self.taggers),
+            **({"tasks": {n: _as_dict(t) for n, t in self.tasks.items()}} if self.many else {}),
             "prompt_tokens": {
                 "target": started.target_tokens if started else None,
                 "draft": started.draft_tokens if started else None,
@@ -236,3 +247,11 @@ class RunReport:
             "precision": started.precision if started else None,
             "settings": dict(started.settings) if started else {},
         }
+
+
+def _taggers() -> dict[str, TaggerReport]:
+    return {"sidecar": TaggerReport(), "standalone": TaggerReport()}
+
+
+def _as_dict(taggers: dict[str, TaggerReport]) -> dict[str, Any]:
+    return {name: tagger.as_dict() for name, tagger in taggers.items()}

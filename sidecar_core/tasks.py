@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -264,6 +264,24 @@ def get_task(name: str) -> SidecarTask:
     if name not in TASKS:
         raise SidecarError(f"There is no task {name!r}; choose one of {', '.join(TASKS)}.")
     return TASKS[name]
+
+
+def check_tasks(tasks: Sequence[SidecarTask]) -> tuple[SidecarTask, ...]:
+    """The same tasks, known to have different names, a suffix and a cue.
+
+    Raises SidecarError where they have not, or where a text is too long.
+    """
+    if len({task.name for task in tasks}) < len(tasks):
+        raise SidecarError("Two tasks have the same name; give each its own.")
+    for task in tasks:
+        if not task.suffix.strip() or not task.cue:
+            raise SidecarError(f"The task {task.name!r} needs a suffix and a cue.")
+        if max(len(task.suffix), len(task.cue)) > MAX_TASK_CHARS + 2:
+            raise SidecarError(
+                f"The suffix and the cue of {task.name!r} may have {MAX_TASK_CHARS:,} characters "
+                "each; shorten them."
+            )
+    return tuple(tasks)
 
 
 def free_task(suffix: str, cue: str = "") -> SidecarTask:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,7 +40,7 @@ from sidecar_core.events import (
 from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.prompts import Prompt, PromptBuilder, check_article
 from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
-from sidecar_core.tasks import SidecarTask, get_task
+from sidecar_core.tasks import SidecarTask, check_tasks, get_task
 from sidecar_core.text import TokenStream
 
 NO_SIDECAR = (
@@ -83,17 +84,26 @@ class Engine:
         end = self.prompts.end_of_turn[:1]
         self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids | frozenset(end)
 
-    def article_limit(self, settings: RunSettings) -> int:
+    def article_limit(self, settings: RunSettings, tasks: Sequence[SidecarTask] = ()) -> int:
         """Most tokens an article may have: the app's limit, or what the models leave room for."""
-        task = get_task(settings.task)
         room = min(self.pair.target.max_positions, self.pair.draft.max_positions)
-        frame = len(self.prompts.article("", task.suffix)) + len(self.prompts.plain(task.cue))
-        return min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - task.max_tokens)
+        frame = len(self.prompts.article(""))
+        longest = max(
+            len(self.prompts.plain(task.suffix))
+            + len(self.prompts.plain(task.cue))
+            + task.max_tokens
+            for task in tasks or (get_task(settings.task),)
+        )
+        return min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - longest)
 
-    def build_prompts(self, article: str, settings: RunSettings) -> Prompts:
-        """Checked prompts for a run. Raises SidecarError for an article that cannot be used."""
-        article = check_article(article, self.prompts, self.article_limit(settings))
-        full = self.prompts.article(article, get_task(settings.task).suffix)
+    def build_prompts(
+        self, article: str, settings: RunSettings, tasks: Sequence[SidecarTask] = ()
+    ) -> Prompts:
+        """Checked prompts for a run; the draft's holds the suffix of the first of `tasks`, or of
+        the settings' task. Raises SidecarError for an article that cannot be used."""
+        tasks = tasks or (get_task(settings.task),)
+        article = check_article(article, self.prompts, self.article_limit(settings, tasks))
+        full = self.prompts.article(article, tasks[0].suffix)
         suffix = full.segment("suffix").ids
         target = full.without("suffix")
         if settings.draft_prompt == "compound":
@@ -111,16 +121,23 @@ class Engine:
         article: str,
         settings: RunSettings | None = None,
         stop: Callable[[], bool] = never,
+        *,
+        tasks: Sequence[SidecarTask] = (),
     ) -> Generator[Event, None, None]:
         """The events of one run, RunStarted to RunFinished.
+
+        `tasks` take the place of the settings' task. They share the summary and its cache; the
+        first one's suffix is the one in the draft's prompt, and a further one's takes its place
+        once the summary is done.
 
         `stop` is asked between forward passes: once it is true the run ends with reason
         "cancelled" and keeps what it has; closing the generator ends it likewise. Raises
         SidecarError, before the first event for bad input, in the middle behind a RunFailed.
         """
         settings = (settings or RunSettings()).validate()
-        prompts = self.build_prompts(article, settings)
-        run = _Run(self, settings, prompts, get_task(settings.task), stop)
+        tasks = check_tasks(tasks or (get_task(settings.task),))
+        settings = dataclasses.replace(settings, task=tasks[0].name)
+        run = _Run(self, settings, self.build_prompts(article, settings, tasks), tasks, stop)
         return run.events()
 
 
@@ -132,11 +149,11 @@ class _Run:
         engine: Engine,
         settings: RunSettings,
         prompts: Prompts,
-        task: SidecarTask,
+        tasks: Sequence[SidecarTask],
         stop: Callable[[], bool],
     ) -> None:
         self.engine, self.pair = engine, engine.pair
-        self.settings, self.prompts, self.task, self.stop = settings, prompts, task, stop
+        self.settings, self.prompts, self.tasks, self.stop = settings, prompts, tasks, stop
         self.clock = Clock()
         self.spent = Spent()
         self.sampler = Sampler(settings.temperature, settings.top_k, settings.top_p)
@@ -269,21 +286,29 @@ class _Run:
         return SummaryFinished(whole, ids, reason, target.passes, draft.passes, clock.now())
 
     def _tag(self, draft: Side, summary: str) -> Iterator[Event]:
-        """Both taggers in turn; neither runs for an unrelated draft prompt."""
-        settings, prompts, stop_ids = self.settings, self.engine.prompts, self.engine.stop_ids
-        if settings.draft_prompt == "unrelated":
-            yield TagsSkipped("sidecar", NO_SIDECAR)
-            yield TagsSkipped("standalone", NO_SIDECAR)
+        """Both taggers of every task in turn; none runs for an unrelated draft prompt."""
+        if self.settings.draft_prompt == "unrelated":
+            for task in self.tasks:
+                yield TagsSkipped("sidecar", NO_SIDECAR, task.name)
+                yield TagsSkipped("standalone", NO_SIDECAR, task.name)
             return
+        yield from in_turn([w for task in self.tasks for w in self._writers(draft, summary, task)])
+
+    def _writers(self, draft: Side, summary: str, task: SidecarTask) -> list[Iterator[Event]]:
+        """Sidecar and standalone of one task."""
+        settings, prompts, stop_ids = self.settings, self.engine.prompts, self.engine.stop_ids
 
         def sidecar() -> Generator[PrefillProgress, None, Opening]:
-            compose = open_deferred if settings.draft_prompt == "identical" else open_sidecar
             yield from ()
-            return compose(
+            masking, suffix = settings.document_masking, prompts.plain(task.suffix)
+            if settings.draft_prompt == "identical":
+                return open_deferred(draft, suffix, document_masking=masking, stop_ids=stop_ids)
+            return open_sidecar(
                 draft,
-                self.prompts.suffix,
-                document_masking=settings.document_masking,
+                suffix,
+                document_masking=masking,
                 stop_ids=stop_ids,
+                further=task is not self.tasks[0],
             )
 
         def writer(
@@ -292,8 +317,8 @@ class _Run:
             return TagWriter(
                 name,
                 draft.model,
-                self.task,
-                prompts.plain(self.task.cue),
+                task,
+                prompts.plain(task.cue),
                 self.sampler,
                 self._generator(seed),
                 self.pair.vocab_size,
@@ -302,9 +327,9 @@ class _Run:
             ).write(opening, TokenStream(self.pair.tokenizer))
 
         standalone = open_standalone(
-            draft.model, prompts.standalone(summary, self.task.suffix), self.clock.now
+            draft.model, prompts.standalone(summary, task.suffix), self.clock.now
         )
-        yield from in_turn([writer("sidecar", 1, sidecar()), writer("standalone", 2, standalone)])
+        return [writer("sidecar", 1, sidecar()), writer("standalone", 2, standalone)]
 
     def _generator(self, stream: int) -> torch.Generator:
         """One of the run's independent sources of randomness."""

@@ -51,22 +51,27 @@ def complete_summary(draft: Side, stop_ids: frozenset[int]) -> int:
 
 
 def open_sidecar(
-    draft: Side, suffix: Sequence[int], *, document_masking: bool, stop_ids: frozenset[int]
+    draft: Side,
+    suffix: Sequence[int],
+    *,
+    document_masking: bool,
+    stop_ids: frozenset[int],
+    further: bool = False,
 ) -> Opening:
     """Compose the sidecar's cache from the draft's (whose summary is done).
 
     A draft that read the suffix has its columns already. One with the document in its cache but
     not the suffix gets it in its own slot, with the positions left free for it if they were: the
     suffix attends to the prefix only, as if it had been read there. `deferred` placement is
-    `open_deferred`.
+    `open_deferred`. The suffix of a `further` task is another than the one in the draft's prompt:
+    it takes that one's place.
     """
     computed = complete_summary(draft, stop_ids)
-    own = SegmentedCache()
-    if "suffix" not in dict(draft.cache.segments):
+    cache = _without_document(draft.cache, document_masking)
+    if further or "suffix" not in dict(cache.segments):
         own = draft.cache.take(*PREFIX)
         forward(draft.model, own, suffix, own.length, segment="suffix", rows=0)
-    cache = _without_document(draft.cache, document_masking)
-    if own.length:
+        cache = cache.take(*(name for name, _ in cache.segments if name != "suffix"))
         cache.add(own, "suffix")
     return Opening(cache, draft.next_position, computed + len(suffix))
 
@@ -77,7 +82,7 @@ def open_deferred(
     """The same for a draft prompt without a suffix: it is read behind the summary."""
     computed = complete_summary(draft, stop_ids)
     position = draft.next_position
-    cache = draft.cache.fork() if document_masking else draft.cache
+    cache = draft.cache.fork()
     forward(draft.model, cache, suffix, position, segment="suffix", rows=0)
     if document_masking:
         cache = _without_document(cache, True)
@@ -143,14 +148,14 @@ class TagWriter:
             piece = text.push(token)
             raw += piece
             spent += time.perf_counter() - start
-            yield TagText(self.tagger, token, piece, self.now())
+            yield TagText(self.tagger, token, piece, self.now(), self.task.name)
             start = time.perf_counter()
             if self.task.is_done(raw):
                 break
             tokens, segment = (token,), "tags"
         raw += (rest := text.flush())
         if rest:
-            yield TagText(self.tagger, -1, rest, self.now())
+            yield TagText(self.tagger, -1, rest, self.now(), self.task.name)
         spent += time.perf_counter() - start
         yield TagsFinished(
             self.tagger,
@@ -161,6 +166,7 @@ class TagWriter:
             cache.nbytes,
             opened.computed + len(self.cue),
             spent,
+            self.task.name,
         )
 
 
