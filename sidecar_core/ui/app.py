@@ -18,6 +18,7 @@ from sidecar_core.prompts import clean
 from sidecar_core.report import TaggerReport
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import controls, live, words
+from sidecar_core.ui.alpha_lab import build_alpha_lab
 from sidecar_core.ui.attention_map import attention_map
 from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_upload
 from sidecar_core.ui.figures import Series, alpha_chart
@@ -40,7 +41,7 @@ def launch_arguments() -> dict[str, Any]:
     """What `launch()` needs for this page: its looks, no history kept in the browser."""
     return {
         "theme": _theme(),
-        "css": (ASSETS / "style.css").read_text(encoding="utf-8"),
+        "css": _asset("style.css") + _asset("alpha_lab.css"),
         "head": f"<script>{(ASSETS / 'page.js').read_text(encoding='utf-8')}</script>",
         "run_history": False,
         "footer_links": ["api", "settings"],
@@ -160,6 +161,8 @@ class _Page:
                 _html(words.RUNS_HEAD, elem_classes="head")
                 self.runs = _html(runs_table([]), elem_id="runs")
                 self.save = gr.Button("Save the run (JSON Lines)", size="sm", elem_id="save")
+        with gr.Tabs(elem_id="labs"), gr.Tab("α lab", elem_id="alpha-lab"):
+            build_alpha_lab(self.host, self.article)
         with gr.Accordion("How it works", open=False, elem_id="how"):
             _html(_asset("how_it_works.html"), elem_id="how-text")
 

@@ -1,0 +1,266 @@
+"""One measurement in the α lab as a stream of views: results of `measure` in, the page out.
+
+A view comes at most ten times a second. Between two articles other visitors get their turn at the
+models. Stop, and a tab that closes, end the measurement within one forward pass; what was measured
+until then stays, in the session and on the page.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.experiments.conditions import Condition, check_names, choose
+from sidecar_core.experiments.corpus import Document, Skipped
+from sidecar_core.experiments.pooling import BASELINE, pool
+from sidecar_core.experiments.published import as_dict
+from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
+from sidecar_core.experiments.records import InMemory
+from sidecar_core.experiments.sweep import LENGTHS, pool_sweep, sweep_conditions
+from sidecar_core.experiments.tables import alpha_csv, sweep_csv
+from sidecar_core.tasks import HASHTAGS
+from sidecar_core.ui import alpha_figures as figures
+from sidecar_core.ui.live import wait_for_turn
+from sidecar_core.ui.model_host import ModelHost
+from sidecar_core.ui.render import status
+from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
+
+GAMMA = 4
+STOPPED = "Stopped. What was measured so far stays."
+
+Kind = Literal["conditions", "lengths"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a measurement changes on the page; `figure` is None where it stays as it is."""
+
+    status: dict[str, str]
+    figure: str | None
+    running: bool
+
+
+class LabSession:
+    """State of one browser tab's lab. A copy is a new, empty one.
+
+    `documents` are those of an upload, `records` what this tab has measured (in memory only),
+    `latest` the measurement shown.
+    """
+
+    def __init__(self) -> None:
+        self.documents: tuple[Document, ...] = ()
+        self.skipped: tuple[Skipped, ...] = ()
+        self.records = InMemory()
+        self.latest: Measurement | None = None
+        self.stop = threading.Event()
+        self.busy = threading.Lock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LabSession:
+        return LabSession()
+
+    def close(self) -> None:
+        """The tab is gone: whatever still runs for it should end."""
+        self.stop.set()
+
+
+@dataclass(slots=True)
+class Measurement:
+    """Fold of `measure`'s items into what the page shows and what can be saved."""
+
+    kind: Kind
+    names: tuple[str, ...]
+    total: int
+    skipped: list[Skipped] = field(default_factory=list)
+    results: list[DocumentAlpha] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)
+    step: Step | None = None
+    failed: int = 0
+    _partial: dict[str, Step] = field(default_factory=dict)
+    _pooled: dict[str, Any] | None = None
+
+    def add(self, item: Step | DocumentAlpha | Skipped) -> None:
+        """Take the next item."""
+        match item:
+            case Step():
+                self.step = item
+                if item.condition:
+                    self._partial[item.condition] = item
+            case DocumentAlpha():
+                self.results.append(item)
+                self._pooled = None
+                self._partial.clear()
+            case Skipped():
+                self.skipped.append(item)
+                self.failed += 1
+                self._partial.clear()
+
+    def pooled(self) -> dict[str, Any]:
+        """The articles that are done, as the command line would give them."""
+        if self._pooled is None:
+            if self.kind == "conditions":
+                self._pooled = pool(self.results, gamma=GAMMA, max_tokens=MAX_TOKENS)
+            else:
+                self._pooled = pool_sweep(self.results, LENGTHS)
+        return self._pooled
+
+    def saved(self) -> dict[str, Any]:
+        """The JSON to download."""
+        skipped = [{"where": s.where, "why": s.why} for s in self.skipped]
+        return self.pooled() | self.about | {"skipped": skipped, "published": as_dict()}
+
+    def csv(self) -> str:
+        """The table to download."""
+        result = self.pooled()
+        return alpha_csv(result) if self.kind == "conditions" else sweep_csv(result)
+
+    def status(self) -> dict[str, str]:
+        """The stage in words, and how far the whole is."""
+        finished = len(self.results) + self.failed
+        where = f"Article {finished + 1} of {self.total}: " if self.total > 1 else ""
+        stage = self.step.stage if self.step else "the models get ready"
+        within = self.step.done / self.step.total if self.step and self.step.total else 0.0
+        if self.total > 1:
+            return status(f"{where}{stage}.", "busy", finished / self.total)
+        return status(f"{stage[0].upper()}{stage[1:]}.", "busy", within)
+
+    def figure(self, *, running: bool) -> str:
+        """Bars or the cost's line, then everything in figures once the first article is done."""
+        skipped = figures.skipped_list(self.skipped)
+        result = self.pooled() if self.results else None
+        if self.kind == "lengths":
+            if result is None:
+                return '<p class="quiet">The line appears with the first article.</p>' + skipped
+            lengths = result["lengths"]
+            return figures.cost_chart(lengths) + figures.cost_table(lengths) + skipped
+        drawn = figures.bars([self._bar(name, result, running) for name in self.names])
+        if result is None:
+            return drawn + skipped
+        return figures.verdict(result) + drawn + figures.tables(result) + skipped
+
+    def _bar(self, name: str, result: dict[str, Any] | None, running: bool) -> figures.Bar:
+        """One condition: pooled over what is done, with the article at work added to α alone."""
+        partial = self._partial.get(name)
+        done = partial.done / partial.total if partial else float(not running)
+        found = result["conditions"][name] if result else None
+        gap = result["differences"].get(name) if result else None
+        alpha = found["alpha"] if found else None
+        if partial and partial.alpha is not None:
+            before = found["positions"] if found else 0
+            alpha = ((alpha or 0.0) * before + partial.alpha * partial.done) / (
+                before + partial.done
+            )
+        base = self._partial.get(BASELINE)
+        if gap is None and partial and base and base.done == partial.done:
+            own, other = partial.alpha or 0.0, base.alpha or 0.0
+            gap = {"difference": own - other, "ci95": None, "relative": own / other - 1}
+        return figures.Bar(
+            name,
+            alpha,
+            found["ci95"] if found else None,
+            gap["difference"] if gap else None,
+            gap["ci95"] if gap else None,
+            gap["relative"] if gap else None,
+            done,
+        )
+
+
+def run(
+    host: ModelHost,
+    session: LabSession,
+    documents: Sequence[Document],
+    kind: Kind,
+    names: Sequence[str],
+    skipped: Sequence[Skipped] = (),
+) -> Iterator[View]:
+    """Views of one measurement, the last one with `running` false.
+
+    Raises SidecarError for bad input and when nothing at all could be measured.
+    """
+    if kind == "conditions":
+        names = check_names(names)
+    if not session.busy.acquire(timeout=5):
+        raise SidecarError("A measurement is under way in this tab already; stop it first.")
+    stop = session.stop = threading.Event()
+    lab = session.latest = Measurement(kind, tuple(names), len(documents), list(skipped))
+    try:
+        yield View(status("The models get ready.", "busy"), lab.figure(running=True), True)
+        yield from _measured(host, session, documents, lab, stop)
+        if stop.is_set():
+            line = status(STOPPED, "done")
+        elif not lab.results:
+            raise SidecarError(f"Nothing could be measured: {lab.skipped[-1].why}")
+        else:
+            line = status(_ending(lab), "done")
+        yield View(line, lab.figure(running=False), False)
+    except SidecarError as error:
+        yield View(status(str(error), "error"), lab.figure(running=False), False)
+        raise
+    finally:
+        stop.set()
+        session.busy.release()
+
+
+def _measured(
+    host: ModelHost,
+    session: LabSession,
+    documents: Sequence[Document],
+    lab: Measurement,
+    stop: threading.Event,
+) -> Iterator[View]:
+    from sidecar_core.experiments.alpha import measure  # here: it comes with PyTorch
+
+    views, charts = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
+    for document in documents:
+        ticket = host.turnstile.enter()
+        try:
+            engine: Any = None
+            for engine, line in wait_for_turn(host, ticket, stop):
+                if engine is None:
+                    yield View(line, None, True)
+            if engine is None:
+                return
+            lab.about = _about(engine)
+            items = measure(
+                engine,
+                [document],
+                _conditions(engine, lab),
+                max_tokens=MAX_TOKENS,
+                gamma=GAMMA,
+                records=session.records,
+                stop=stop.is_set,
+            )
+            for item in items:
+                lab.add(item)
+                if views.due():
+                    figure = lab.figure(running=True) if charts.due() else None
+                    yield View(lab.status(), figure, True)
+        finally:
+            host.turnstile.leave(ticket)
+
+
+def _conditions(engine: Any, lab: Measurement) -> tuple[Condition, ...]:
+    if lab.kind == "lengths":
+        return sweep_conditions(LENGTHS)
+    return choose(lab.names, engine, HASHTAGS)
+
+
+def _about(engine: Any) -> dict[str, Any]:
+    pair = engine.pair
+    return {
+        "pair": pair.name,
+        "models": {"target": pair.target.name, "draft": pair.draft.name},
+        "precision": pair.target.precision,
+        "device": str(pair.target.device),
+        "suffix_tokens": len(engine.prompts.plain(HASHTAGS.suffix)),
+        "settings": {"task": HASHTAGS.name, "max_tokens": MAX_TOKENS, "gamma": GAMMA},
+    }
+
+
+def _ending(lab: Measurement) -> str:
+    count = len(lab.results)
+    words = f"Done: {count} article{'s' if count != 1 else ''}"
+    words += f", {sum(result.positions for result in lab.results):,} positions"
+    return words + (f"; {len(lab.skipped)} skipped." if lab.skipped else ".")
