@@ -72,22 +72,24 @@ def require_space(needed: int, doing: str) -> None:
 @contextlib.contextmanager
 def locked(name: str, progress: Progress) -> Iterator[None]:
     """Holds the cache's lock `name`; one process or thread at a time, the others wait."""
-    doing = "Taking a lock"
-    with storage_errors(doing):
-        folder = cache_dir() / "locks"
-        folder.mkdir(parents=True, exist_ok=True)
+    folder = cache_dir() / "locks"
     lock = filelock.FileLock(folder / f"{name}.lock")
-    while True:
-        try:
-            with storage_errors(doing):
-                lock.acquire(timeout=1)
-            break
-        except filelock.Timeout:
+    with storage_errors("Taking a lock"):
+        folder.mkdir(parents=True, exist_ok=True)
+        while not _acquire(lock):
             progress(LoadProgress(f"Waiting for another process that prepares {name}"))
     try:
         yield
     finally:
         lock.release()
+
+
+def _acquire(lock: filelock.BaseFileLock) -> bool:
+    try:
+        lock.acquire(timeout=1)
+    except filelock.Timeout:
+        return False
+    return True
 
 
 def sha256_of(path: Path, tick: Callable[[int], None] = lambda done: None) -> str:

@@ -21,6 +21,7 @@ import torch
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
+from sidecar_core.models import int8_store
 from sidecar_core.models.cache import (
     Progress,
     built_folder,
@@ -38,7 +39,12 @@ from sidecar_core.models.sources import Weights
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
+DTYPES: dict[Precision, torch.dtype] = {
+    "fp32": torch.float32,
+    "bf16": torch.bfloat16,
+    "int8": torch.float32,
+}
+"""What the weights are read as."""
 
 
 def work(weights: Weights, precision: Precision, progress: Progress) -> None:
@@ -50,11 +56,15 @@ def work(weights: Weights, precision: Precision, progress: Progress) -> None:
         doing = f"Converting {weights.name} to {precision}"
         bars = _Bars(lambda done, total: progress(LoadProgress(doing, done, total)))
         with contextlib.redirect_stderr(bars):
-            model, tokenizer = read_gguf(weights.path, DTYPES[precision])
+            model, tokenizer = read(weights.path, DTYPES[precision])
         progress(LoadProgress(f"Writing {weights.name} in {precision}"))
-        require_space(sum(p.nbytes for p in model.parameters()), doing)
+        share = 0.3 if precision == "int8" else 1.0
+        require_space(int(share * sum(p.nbytes for p in model.parameters())), doing)
         with storage_errors(doing), built_folder(folder) as draft:
-            model.save_pretrained(draft, max_shard_size="100GB")
+            if precision == "int8":
+                int8_store.save(model, draft)
+            else:
+                model.save_pretrained(draft, max_shard_size="100GB")
             tokenizer.save_pretrained(draft)
             files = {
                 file.name: {"size": file.stat().st_size, "sha256": sha256_of(file)}
@@ -66,25 +76,19 @@ def work(weights: Weights, precision: Precision, progress: Progress) -> None:
             note_sha256(folder / name, str(file["sha256"]))
 
 
-def read_gguf(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """transformers' own load of a GGUF file, unpacked to `dtype`, ready to be saved."""
+def read(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """transformers' own load of a GGUF file or a folder, as `dtype`, ready to be saved."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils.quantization_config import GgufConfig
 
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise SidecarError(f"{path.name} is not a GGUF file; name a file that is.")
+    folder, file = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
+    how = (
+        {"quantization_config": GgufConfig(dequantize=True)} if file else {"use_safetensors": True}
+    )
+    options = {"local_files_only": True, "trust_remote_code": False, **file}
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            path.parent,
-            gguf_file=path.name,
-            dtype=dtype,
-            quantization_config=GgufConfig(dequantize=True),
-            local_files_only=True,
-        )
-        tokenizer = AutoTokenizer.from_pretrained(
-            path.parent, gguf_file=path.name, local_files_only=True
-        )
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options, **how)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
     except MemoryError as error:
         raise SidecarError(
             f"There is not enough memory to unpack {path.name}; take a smaller pair."

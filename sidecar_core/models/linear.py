@@ -52,7 +52,7 @@ class Int8Linear(nn.Module):
     """Weights as int8 with one scale per output channel; activations are not quantised.
 
     `weight` is int8 [out, in], `scale` bf16 [out], `bias` fp32 [out] or None. Activations are
-    rounded to bf16, sums are fp32, and what is computed for a row does not depend on the other
+    rounded to bf16 (into memory of their own: the kernel needs it aligned), sums are fp32, and what is computed for a row does not depend on the other
     rows (up to the rounding of sums taken in another order).
     """
 
@@ -128,12 +128,17 @@ def speed_up(network: nn.Module) -> None:
             module.__class__ = FewRowsLinear
 
 
-def quantize(network: nn.Module) -> None:
-    """Replace every linear layer by its int8 form and the embedding by bf16, in place."""
+def quantize(network: nn.Module, *, empty: bool = False) -> None:
+    """Replace every linear layer by its int8 form and the embedding by bf16, in place.
+
+    With `empty`, by layers of that form whose values are still to be loaded.
+    """
     for name, module in list(network.named_modules()):
         parent, _, child = name.rpartition(".")
         owner = network.get_submodule(parent)
         if isinstance(module, nn.Linear):
-            setattr(owner, child, Int8Linear.of(module))
+            shape = module.in_features, module.out_features, module.bias is not None
+            setattr(owner, child, Int8Linear(*shape) if empty else Int8Linear.of(module))
         elif isinstance(module, nn.Embedding):
-            setattr(owner, child, HalfEmbedding.of(module))
+            size = module.num_embeddings, module.embedding_dim
+            setattr(owner, child, HalfEmbedding(*size) if empty else HalfEmbedding.of(module))

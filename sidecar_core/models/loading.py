@@ -7,29 +7,40 @@ attention that explicit masks and positions would break, a device or precision t
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import inspect
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 
 import torch
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
-from sidecar_core.models import attention
+from sidecar_core.models import attention, int8_store
+from sidecar_core.models.architecture import (
+    drop_layers,
+    load_config,
+    require_plain_decoder,
+    require_usable_forward,
+)
 from sidecar_core.models.cache import Progress, silent
 from sidecar_core.models.convert import convert
+from sidecar_core.models.linear import speed_up
 from sidecar_core.models.pair import LoadedModel, Pair, Precision
+from sidecar_core.models.precision import choose_precision
+from sidecar_core.models.quiet import quiet
+from sidecar_core.models.registry import PairSpec
 from sidecar_core.models.sources import Weights, choose, resolve
+from sidecar_core.models.tokenizer import (
+    eos_ids,
+    load_tokenizer,
+    require_ids_fit,
+    require_same_tokenizer,
+)
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
 _DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
-
-_FORWARD_NEEDS = ("input_ids", "attention_mask", "position_ids", "cache", "logits_to_keep")
 
 
 def fetch(name: str = "auto", progress: Progress | None = None) -> tuple[str, str]:
@@ -62,37 +73,60 @@ def load_pair(
     """
     tell = progress or silent
     where = _device(device)
-    form = _precision(precision, where)
+    form, reason = choose_precision(precision, where)
     spec, note = choose(name)
+    note = " ".join(filter(None, [note, reason]))
     if note:
         tell(LoadProgress(note))
-    target_weights = resolve(spec.target, tell)
-    draft_weights = resolve(spec.draft, tell)
-    target_folder = _folder(target_weights, form, tell)
-    draft_folder = _folder(draft_weights, form, tell)
+    (target, target_folder), (draft, draft_folder) = _files(spec, form, tell)
+    for folder in (target_folder, draft_folder):
+        require_plain_decoder(load_config(folder))
+    tokenizer = load_tokenizer(target_folder)
+    require_same_tokenizer(tokenizer, load_tokenizer(draft_folder))
 
-    tokenizer, other = _tokenizer(target_folder), _tokenizer(draft_folder)
-    require_same_tokenizer(tokenizer, other)
-    models = []
-    for weights, folder in ((target_weights, target_folder), (draft_weights, draft_folder)):
+    def loaded(weights: Weights, folder: Path) -> LoadedModel:
         tell(LoadProgress(f"Loading {weights.name}"))
         network = load_network(folder, form, where, weights.without_layers)
-        models.append(
-            LoadedModel(
-                name=weights.name,
-                network=network,
-                precision=form,
-                fingerprint=_fingerprint(weights, form),
-                eos_ids=eos_ids(network, tokenizer),
-            )
+        if where.type == "cpu":
+            speed_up(network)
+            if network._supports_attention_backend:
+                network.set_attn_implementation(attention.register())
+        return LoadedModel(
+            name=weights.name,
+            network=network,
+            precision=form,
+            fingerprint=_fingerprint(weights, form),
+            eos_ids=eos_ids(network, tokenizer),
         )
-    target, draft = models
-    _require_ids_fit(tokenizer, draft)
-    return Pair(spec.name, target, draft, tokenizer, note)
+
+    pair = Pair(
+        spec.name, loaded(target, target_folder), loaded(draft, draft_folder), tokenizer, note
+    )
+    require_ids_fit(tokenizer, pair.draft.name, pair.draft.vocab_size)
+    return pair
 
 
-def _folder(weights: Weights, form: Precision, tell: Progress) -> Path:
-    return convert(weights, form, tell) if weights.is_gguf else weights.path
+def load_plain(
+    name: str = "auto", *, device: str | None = None, progress: Progress | None = None
+) -> tuple[PreTrainedModel, PreTrainedModel]:
+    """Target and draft in fp32 exactly as transformers runs them, to compare against."""
+    tell, where = progress or silent, _device(device)
+    spec, _ = choose(name)
+    target, draft = (
+        load_network(folder, "fp32", where, weights.without_layers)
+        for weights, folder in _files(spec, "fp32", tell)
+    )
+    return target, draft
+
+
+def _files(spec: PairSpec, form: Precision, tell: Progress) -> list[tuple[Weights, Path]]:
+    """Target and draft with the folders to load them from."""
+    found = [resolve(model, tell) for model in (spec.target, spec.draft)]
+    as_it_is = [form != "int8" and not weights.is_gguf for weights in found]
+    return [
+        (weights, weights.path if plain else convert(weights, form, tell))
+        for weights, plain in zip(found, as_it_is, strict=True)
+    ]
 
 
 def load_network(
@@ -105,24 +139,13 @@ def load_network(
 
     safetensors of the same dtype are mapped into memory, not copied.
     """
-    from transformers import AutoConfig, AutoModelForCausalLM
-
     try:
         with quiet():
-            config = AutoConfig.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False
+            network, lacking = (
+                (int8_store.load(folder), [])
+                if form == "int8"
+                else _from_transformers(folder, _DTYPES[form])
             )
-            require_plain_decoder(config)
-            network = AutoModelForCausalLM.from_pretrained(
-                folder,
-                dtype=_DTYPES[form],
-                attn_implementation="sdpa",
-                use_safetensors=True,
-                local_files_only=True,
-                trust_remote_code=False,
-            )
-    except SidecarError:
-        raise
     except (MemoryError, torch.OutOfMemoryError) as error:
         raise SidecarError(
             f"There is not enough memory for {folder.name}; take a smaller pair or precision."
@@ -133,144 +156,32 @@ def load_network(
             f"The model in {folder} cannot be loaded ({why}); it must be a causal language model "
             "that transformers knows, with safetensors weights."
         ) from error
+    if lacking:
+        raise SidecarError(
+            f"The weights in {folder} lack {lacking[0]} (or it has another shape), and "
+            f"{len(lacking) - 1} more; fetch the model again."
+        )
     require_usable_forward(network)
     if without_layers:
         drop_layers(network, without_layers)
-    if device.type == "cpu" and network._supports_attention_backend:
-        network.set_attn_implementation(attention.register())
     network.eval().requires_grad_(False)
     return network.to(device)
 
 
-def drop_layers(network: PreTrainedModel, layers: tuple[int, ...]) -> None:
-    """Takes decoder layers (counted from 0) out of a network, in place."""
-    stack = network.model.layers
-    kept = [layer for i, layer in enumerate(stack) if i not in layers]
-    for index, layer in enumerate(kept):
-        layer.self_attn.layer_idx = index
-    network.model.layers = torch.nn.ModuleList(kept)
-    config = network.config
-    config.num_hidden_layers = len(kept)
-    if getattr(config, "layer_types", None):
-        config.layer_types = [t for i, t in enumerate(config.layer_types) if i not in layers]
+def _from_transformers(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, list[str]]:
+    """The network as transformers loads it, and the tensors that it would have had to make up."""
+    from transformers import AutoModelForCausalLM
 
-
-def require_plain_decoder(config: PreTrainedConfig) -> None:
-    """SidecarError unless every layer attends to whatever an explicit mask allows."""
-    kind = getattr(config, "model_type", "unknown")
-    architectures = getattr(config, "architectures", None) or []
-    if config.is_encoder_decoder or not any(a.endswith("CausalLM") for a in architectures or [""]):
-        raise SidecarError(
-            f"A {kind} model ({', '.join(architectures) or 'no architecture named'}) is not a "
-            "causal language model; take one whose architecture ends in ForCausalLM."
-        )
-    text = config.get_text_config()
-    types = set(getattr(text, "layer_types", None) or ["full_attention"])
-    window = getattr(text, "sliding_window", None)
-    slides = window is not None and getattr(text, "use_sliding_window", True)
-    if types != {"full_attention"} or (slides and not getattr(text, "layer_types", None)):
-        other = ", ".join(sorted(types - {"full_attention"})) or f"a sliding window of {window}"
-        raise SidecarError(
-            f"A {kind} model here has {other}; suffix and document masking need full attention in "
-            "every layer. Take a model such as Qwen2.5, Llama 3 or SmolLM2."
-        )
-    if getattr(text, "attn_logit_softcapping", None) is not None:
-        raise SidecarError(
-            f"A {kind} model caps its attention scores, which torch's attention cannot; take a "
-            "model such as Qwen2.5, Llama 3 or SmolLM2."
-        )
-
-
-def require_usable_forward(network: PreTrainedModel) -> None:
-    """SidecarError unless the network takes explicit masks, positions and a cache."""
-    takes = inspect.signature(network.forward).parameters
-    lacking = [name for name in _FORWARD_NEEDS if name not in takes]
-    if lacking:
-        raise SidecarError(
-            f"{type(network).__name__} takes no {', '.join(lacking)}; take a model such as "
-            "Qwen2.5, Llama 3 or SmolLM2."
-        )
-
-
-def require_same_tokenizer(target: PreTrainedTokenizerBase, draft: PreTrainedTokenizerBase) -> None:
-    """SidecarError unless every id and every token that both tokenizers know mean the same."""
-    ours, theirs = target.get_vocab(), draft.get_vocab()
-    if ours == theirs:
-        return
-    by_id, by_id_theirs = ({i: t for t, i in v.items()} for v in (ours, theirs))
-    shared = by_id.keys() & by_id_theirs.keys()
-    example = next(
-        (
-            f"id {i} is {by_id[i]!r} in the target's and {by_id_theirs[i]!r} in the draft's"
-            for i in sorted(shared)
-            if by_id[i] != by_id_theirs[i]
-        ),
-        None,
-    ) or next(
-        (
-            f"{t!r} is id {ours[t]} in the target's and {theirs[t]} in the draft's"
-            for t in sorted(ours.keys() & theirs.keys())
-            if ours[t] != theirs[t]
-        ),
-        None,
+    network, found = AutoModelForCausalLM.from_pretrained(
+        folder,
+        output_loading_info=True,
+        dtype=dtype,
+        attn_implementation="sdpa",
+        use_safetensors=True,
+        local_files_only=True,
+        trust_remote_code=False,
     )
-    if example is None and len(shared) < 0.9 * max(len(ours), len(theirs)):
-        example = f"the target's knows {len(ours):,} tokens and the draft's {len(theirs):,}"
-    if example:
-        raise SidecarError(
-            f"The two models' tokenizers differ ({example}); target and draft must come from one "
-            "family that shares its tokenizer."
-        )
-
-
-def _require_ids_fit(tokenizer: PreTrainedTokenizerBase, draft: LoadedModel) -> None:
-    """SidecarError if a prompt's special token would lie outside the draft's embedding."""
-    for token, index in tokenizer.get_added_vocab().items():
-        if index >= draft.vocab_size:
-            raise SidecarError(
-                f"The target's token {token!r} has id {index}, but the draft {draft.name} knows "
-                f"only {draft.vocab_size:,} tokens; take a draft of the same family."
-            )
-
-
-def eos_ids(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """The tokens that end a text: the generation config's, the tokenizer's, the chat template's."""
-    generation: Any = getattr(network, "generation_config", None)
-    named = getattr(generation, "eos_token_id", None)
-    ids = set(named if isinstance(named, list | tuple) else [named])
-    ids |= {tokenizer.eos_token_id, _end_of_turn(tokenizer)}
-    return frozenset(int(i) for i in ids if i is not None)
-
-
-def _end_of_turn(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """The special token that the chat template puts right behind the assistant's words."""
-    if not tokenizer.chat_template:
-        return None
-    words = "words of the assistant"
-    turns = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": words}]
-    try:
-        text = str(tokenizer.apply_chat_template(turns, tokenize=False))
-    except Exception:  # a template may insist on anything; the other two sources remain
-        return None
-    behind = text.rpartition(words)[2].strip()
-    special = tokenizer.get_added_vocab()
-    ids = tokenizer(behind, add_special_tokens=False)["input_ids"] if behind else []
-    return ids[0] if ids and ids[0] in special.values() else None
-
-
-def _tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    from transformers import AutoTokenizer
-
-    try:
-        with quiet():
-            return AutoTokenizer.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False
-            )
-    except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
-        raise SidecarError(
-            f"The tokenizer in {folder} cannot be read ({why}); the model must bring its own."
-        ) from error
+    return network, sorted(found["missing_keys"]) + sorted(map(str, found["mismatched_keys"]))
 
 
 def _fingerprint(weights: Weights, form: Precision) -> str:
@@ -283,36 +194,10 @@ def _device(name: str | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise SidecarError(
             f"There is no device {name!r} here; leave it out, or choose cpu"
             f"{', cuda' if torch.cuda.is_available() else ''}."
         ) from error
     return device
-
-
-def _precision(name: str, device: torch.device) -> Precision:
-    if name == "auto":
-        return "fp32"
-    if name not in get_args(Precision):
-        raise SidecarError(
-            f"There is no precision {name!r}; choose auto, {', '.join(get_args(Precision))}."
-        )
-    return name  # type: ignore[return-value]
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """transformers without its progress bars and warnings."""
-    from transformers.utils import logging
-
-    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()

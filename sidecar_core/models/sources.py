@@ -92,6 +92,9 @@ def resolve(spec: ModelSpec, progress: Progress) -> Weights:
         case GgufModel(path):
             progress(LoadProgress(f"Reading {path.name}"))
             digest = f"sha256:{_readable_sha256(path)}"
+            with path.open("rb") as file:
+                if file.read(4) != b"GGUF":
+                    raise SidecarError(f"{path.name} is not a GGUF file; name a file that is.")
         case LocalModel(path):
             progress(LoadProgress(f"Reading {path.name}"))
             digest = _folder_digest(path)
@@ -195,7 +198,7 @@ def _hub_snapshot(repo: str, progress: Progress) -> Path:
 
 def _bar(repo: str, progress: Progress) -> type:
     """A silent progress bar class for huggingface_hub that reports bytes to `progress`."""
-    from tqdm.auto import tqdm  # type: ignore[import-untyped]
+    from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
     class Bar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,0 +1,345 @@
+"""Claims about loading a pair from folders and GGUF files; transformers' own load is the oracle."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer, MistralConfig, T5Config
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.events import LoadProgress
+from sidecar_core.models import convert, loading
+from sidecar_core.models.attention import NAME
+from sidecar_core.models.cache import silent
+from sidecar_core.models.loading import load_pair, load_plain
+from sidecar_core.models.registry import pair_spec
+from sidecar_core.models.sources import resolve
+from tests.models.tiny_weights import save_folder, save_gguf
+from tests.toy_tokenizers import CORPUS, toy_tokenizer
+
+SMALL = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 64}
+IDS = torch.arange(30)[None]
+
+
+@pytest.fixture(scope="session")
+def gguf_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_gguf(tmp_path_factory.mktemp("gguf") / "Tiny-Q8_0.gguf")
+
+
+@pytest.fixture(scope="session")
+def converted(gguf_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder in which `gguf_file` has been converted to fp32."""
+    folder = tmp_path_factory.mktemp("converted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIDECAR_CACHE", str(folder))
+        load_pair(f"{gguf_file},{gguf_file}", precision="fp32")
+    return folder
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    return save_folder(tmp_path / "target"), save_folder(tmp_path / "draft", seed=1, layers=1)
+
+
+def logits(network: torch.nn.Module) -> torch.Tensor:
+    with torch.no_grad():
+        return network(input_ids=IDS).logits
+
+
+def test_a_pair_of_folders_gives_what_transformers_gives(folders: tuple[Path, Path]) -> None:
+    seen: list[LoadProgress] = []
+    pair = load_pair(f"{folders[0]},{folders[1]}", precision="fp32", progress=seen.append)
+    for model, folder in zip((pair.target, pair.draft), folders, strict=True):
+        plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        torch.testing.assert_close(logits(model.network), logits(plain), atol=1e-5, rtol=1e-4)
+        assert not model.network.training
+        assert not any(p.requires_grad for p in model.network.parameters())
+        assert model.network.config._attn_implementation == NAME
+        assert model.precision == "fp32"
+        assert model.name == folder.name
+    assert pair.target.fingerprint != pair.draft.fingerprint
+    assert [p.message for p in seen][-2:] == ["Loading target", "Loading draft"]
+    plain_tokenizer = AutoTokenizer.from_pretrained(folders[0])
+    for text in CORPUS:
+        assert pair.tokenizer(text)["input_ids"] == plain_tokenizer(text)["input_ids"]
+
+
+def test_plain_networks_are_transformers_own(folders: tuple[Path, Path]) -> None:
+    for network, folder in zip(load_plain(f"{folders[0]},{folders[1]}"), folders, strict=True):
+        plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        assert network.config._attn_implementation == "sdpa"
+        assert torch.equal(logits(network), logits(plain))
+
+
+def test_widths_may_differ(tmp_path: Path) -> None:
+    wide = save_folder(tmp_path / "wide", vocab=448)
+    narrow = save_folder(tmp_path / "narrow", vocab=430)
+    pair = load_pair(f"{wide},{narrow}", precision="fp32")
+    assert (pair.target.vocab_size, pair.draft.vocab_size, pair.vocab_size) == (448, 430, 430)
+
+
+def test_the_fingerprint_is_the_same_after_a_move_and_another_for_other_weights(
+    tmp_path: Path, folders: tuple[Path, Path]
+) -> None:
+    first = load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+    moved = shutil.copytree(folders[0], tmp_path / "moved")
+    again = load_pair(f"{moved},{folders[1]}", precision="fp32")
+    assert again.target.fingerprint == first.target.fingerprint
+    weights = load_file(moved / "model.safetensors")
+    weights["model.norm.weight"] = weights["model.norm.weight"] * 2
+    save_file(weights, moved / "model.safetensors", metadata={"format": "pt"})
+    other = load_pair(f"{moved},{folders[1]}", precision="fp32")
+    assert other.target.fingerprint != first.target.fingerprint
+
+
+def test_a_gguf_file_loads_as_transformers_loads_it(
+    gguf_file: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIDECAR_CACHE", str(converted))
+    pair = load_pair(f"{gguf_file},{gguf_file}", precision="fp32")
+    options = {"gguf_file": gguf_file.name}
+    plain = AutoModelForCausalLM.from_pretrained(
+        gguf_file.parent, dtype=torch.float32, attn_implementation=NAME, **options
+    )
+    ours = dict(pair.target.network.named_parameters())
+    assert ours.keys() == dict(plain.named_parameters()).keys()
+    for name, weight in plain.named_parameters():
+        assert torch.equal(ours[name], weight), name
+    torch.testing.assert_close(logits(pair.target.network), logits(plain), atol=1e-5, rtol=1e-4)
+    output, embedding = (
+        module.weight
+        for module in (pair.target.network.lm_head, pair.target.network.model.embed_tokens)
+    )
+    assert output.data_ptr() != embedding.data_ptr()
+    tokenizer = AutoTokenizer.from_pretrained(gguf_file.parent, **options)
+    assert pair.tokenizer.chat_template == tokenizer.chat_template == toy_tokenizer().chat_template
+    assert pair.tokenizer.get_vocab() == tokenizer.get_vocab()
+    for text in [*CORPUS, "<|start|>user\nné 日本 🎈<|end|>", "  two  spaces\t1234"]:
+        ids = pair.tokenizer(text)["input_ids"]
+        assert ids == tokenizer(text)["input_ids"]
+        assert pair.tokenizer.decode(ids) == tokenizer.decode(ids)
+
+
+def test_a_text_ends_with_the_files_end_token_and_with_the_end_of_turn(
+    gguf_file: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIDECAR_CACHE", str(converted))
+    pair = load_pair(f"{gguf_file},{gguf_file}", precision="fp32")
+    named = {pair.tokenizer.convert_tokens_to_ids(t) for t in ("<|bos|>", "<|end|>")}
+    assert pair.target.eos_ids == pair.draft.eos_ids == named
+    assert pair.target.network.generation_config.eos_token_id in named
+
+
+def test_a_second_load_converts_nothing(
+    gguf_file: Path, converted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIDECAR_CACHE", str(converted))
+    monkeypatch.setattr(convert, "_run_worker", None)
+    load_pair(f"{gguf_file},{gguf_file}", precision="fp32")
+
+
+def test_a_copy_of_the_file_elsewhere_is_the_same_model(
+    gguf_file: Path, converted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIDECAR_CACHE", str(converted))
+    monkeypatch.setattr(convert, "_run_worker", None)
+    copy = shutil.copy(gguf_file, tmp_path / gguf_file.name)
+    load_pair(f"{copy},{copy}", precision="fp32")
+
+
+@pytest.mark.parametrize("harm", ["cut", "one byte", "no marker", "foreign", "file gone"])
+def test_a_damaged_cache_entry_is_never_taken_for_a_whole_one(
+    gguf_file: Path, converted: Path, cache: Path, harm: str
+) -> None:
+    shutil.copytree(converted, cache)
+    spec = pair_spec(f"{gguf_file},{gguf_file}").target
+    weights = resolve(spec, silent)
+    folder = convert.converted_folder(weights, "fp32")
+    assert convert.is_converted(weights, "fp32")
+    tensors = folder / "model.safetensors"
+    good = tensors.read_bytes()
+    if harm == "cut":
+        tensors.write_bytes(good[:-100])
+    elif harm == "one byte":
+        tensors.write_bytes(good[:-100] + b"\x55" + good[-99:])
+        os.utime(tensors, ns=(1, tensors.stat().st_mtime_ns + 1))
+    elif harm == "no marker":
+        (folder / convert.MARKER).unlink()
+    elif harm == "foreign":
+        marker = json.loads((folder / convert.MARKER).read_text())
+        (folder / convert.MARKER).write_text(json.dumps(marker | {"source": "sha256:other"}))
+    else:
+        (folder / "tokenizer.json").unlink()
+    assert not convert.is_converted(weights, "fp32")
+
+
+def test_a_damaged_cache_entry_is_made_again(gguf_file: Path, converted: Path, cache: Path) -> None:
+    shutil.copytree(converted, cache)
+    weights = resolve(pair_spec(f"{gguf_file},{gguf_file}").target, silent)
+    folder = convert.converted_folder(weights, "fp32")
+    good = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(good[:-100])
+    (folder.with_name(folder.name + ".tmp")).mkdir()  # as a killed process leaves it
+    convert.convert(weights, "fp32", silent)
+    assert (folder / "model.safetensors").read_bytes() == good
+    assert convert.is_converted(weights, "fp32")
+    assert [f.name for f in folder.parent.iterdir()] == [folder.name]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [(b"", "is not a GGUF file"), (b"PK\x03\x04", "is not a GGUF file"), (None, "cannot be read")],
+)
+def test_a_damaged_gguf_file_is_one_clear_line_and_leaves_nothing(
+    gguf_file: Path, tmp_path: Path, cache: Path, data: bytes | None, told: str
+) -> None:
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(gguf_file.read_bytes()[:40_000] if data is None else data)
+    with pytest.raises(SidecarError, match=told) as error:
+        load_pair(f"{bad},{bad}", precision="fp32")
+    assert "\n" not in str(error.value)
+    assert not list((cache / "models").glob("*"))
+
+
+def test_a_conversion_that_is_stopped_leaves_nothing_behind(gguf_file: Path, cache: Path) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(progress: LoadProgress) -> None:
+        if progress.done:
+            raise Stop
+
+    with pytest.raises(Stop):
+        load_pair(f"{gguf_file},{gguf_file}", precision="fp32", progress=stop)
+    assert not list((cache / "models").glob("*"))
+
+
+def test_a_conversion_that_is_killed_is_told(
+    gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = tmp_path / "python"
+    shell.write_text("#!/bin/sh\nkill -9 $$\n")
+    shell.chmod(0o700)
+    monkeypatch.setattr(convert.sys, "executable", str(shell))
+    with pytest.raises(SidecarError, match=r"cut off .*lack of memory"):
+        load_pair(f"{gguf_file},{gguf_file}", precision="fp32")
+
+
+def test_tokenizers_that_differ_are_refused_with_an_example(tmp_path: Path) -> None:
+    ours = save_folder(tmp_path / "ours")
+    other = toy_tokenizer(added_in_vocabulary=True)
+    theirs = save_folder(tmp_path / "theirs", other)
+    with pytest.raises(SidecarError, match=r"tokenizers differ \(id \d+ is '.+' in the target's"):
+        load_pair(f"{ours},{theirs}", precision="fp32")
+
+
+def test_a_draft_too_narrow_for_the_tokenizers_special_tokens_is_refused(tmp_path: Path) -> None:
+    ours = save_folder(tmp_path / "ours")
+    narrow = save_folder(tmp_path / "narrow", vocab=300)
+    with pytest.raises(SidecarError, match="knows only 300 tokens"):
+        load_pair(f"{ours},{narrow}", precision="fp32")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"architectures": ["Qwen2ForTokenClassification"]}, "not a causal language model"),
+        ({"layer_types": ["full_attention", "sliding_attention"]}, "full attention in every layer"),
+        (MistralConfig(sliding_window=64, **SMALL).to_dict(), "sliding window of 64"),
+        ({**T5Config().to_dict(), "architectures": ["T5Model"]}, "not a causal language model"),
+        ({"model_type": "no-such-model"}, "cannot be loaded"),
+        ({"auto_map": {"AutoConfig": "evil.Config"}, "model_type": "evil"}, "cannot be loaded"),
+    ],
+)
+def test_a_model_that_masks_would_break_is_refused(
+    folders: tuple[Path, Path], change: dict[str, object], told: str
+) -> None:
+    file = folders[0] / "config.json"
+    change = {**change, "architectures": change.get("architectures") or ["SomeForCausalLM"]}
+    (folders[0] / "evil.py").write_text("raise RuntimeError('this ran')")
+    before = {} if "model_type" in change else json.loads(file.read_text())
+    file.write_text(json.dumps({**before, **change}))
+    with pytest.raises(SidecarError, match=told):
+        load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_folder_that_lacks_a_file_is_told_which(folders: tuple[Path, Path], file: str) -> None:
+    (folders[1] / file).unlink()
+    with pytest.raises(SidecarError, match=f"has no {file}"):
+        load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+
+
+def test_pickled_weights_are_never_read(folders: tuple[Path, Path]) -> None:
+    (folders[1] / "model.safetensors").rename(folders[1] / "pytorch_model.bin")
+    with pytest.raises(SidecarError, match="safetensors"):
+        load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+
+
+def test_weights_that_lack_a_tensor_are_refused_rather_than_made_up(
+    folders: tuple[Path, Path],
+) -> None:
+    weights = load_file(folders[0] / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folders[0] / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(SidecarError, match=r"lack model\.layers\.1\.mlp\.up_proj\.weight"):
+        load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+
+
+def test_cut_safetensors_are_refused(folders: tuple[Path, Path]) -> None:
+    file = folders[0] / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-500])
+    with pytest.raises(SidecarError, match="cannot be loaded"):
+        load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"precision": "int3"}, "no precision 'int3'; choose auto, fp32, bf16, int8"),
+        ({"device": "warp"}, "no device 'warp'"),
+        ({"device": "meta"}, "no device 'meta'"),
+        ({"name": "nope"}, "no pair named 'nope'; choose one of auto, small, big, coder, smol"),
+    ],
+)
+def test_what_does_not_exist_is_refused_before_anything_is_fetched(
+    options: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "resolve", None)
+    with pytest.raises(SidecarError, match=told):
+        load_pair(**{"name": "coder", **options})  # type: ignore[arg-type]
+
+
+def test_left_out_layers_are_those_named_and_the_rest_is_untouched(tmp_path: Path) -> None:
+    folder = save_folder(tmp_path / "four", layers=4)
+    whole = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    part = loading.load_network(folder, "fp32", torch.device("cpu"), without_layers=(1, 2))
+    assert part.config.num_hidden_layers == len(part.model.layers) == 2
+    assert [layer.self_attn.layer_idx for layer in part.model.layers] == [0, 1]
+    for ours, theirs in ((0, 0), (1, 3)):
+        ours_state = part.model.layers[ours].state_dict()
+        for name, weight in whole.model.layers[theirs].state_dict().items():
+            assert torch.equal(ours_state[name], weight)
+    with torch.no_grad():
+        step = part(input_ids=IDS, use_cache=True)
+        assert len(step.cache.layers) == 2
+        again = part(input_ids=IDS[:, :1], cache=step.cache, position_ids=torch.tensor([[30]]))
+        whole_again = part(input_ids=torch.cat([IDS, IDS[:, :1]], 1))
+    torch.testing.assert_close(again.logits[:, -1], whole_again.logits[:, -1], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.smol
+def test_smol_is_the_pinned_file_and_talks(smol) -> None:  # type: ignore[no-untyped-def]
+    assert smol.vocab_size == 49_152
+    assert smol.draft.network.config.num_hidden_layers == 28
+    assert smol.target.eos_ids == smol.draft.eos_ids == {2}
+    turns = [{"role": "user", "content": "What is the capital of France?"}]
+    ids = smol.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")
+    said = smol.target.network.generate(**ids, max_new_tokens=12, do_sample=False)
+    assert "Paris" in smol.tokenizer.decode(said[0, ids["input_ids"].shape[1] :])
