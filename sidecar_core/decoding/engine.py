@@ -122,20 +122,21 @@ class Engine:
         settings: RunSettings | None = None,
         stop: Callable[[], bool] = never,
         *,
+        task: SidecarTask | None = None,
         tasks: Sequence[SidecarTask] = (),
     ) -> Generator[Event, None, None]:
         """The events of one run, RunStarted to RunFinished.
 
-        `tasks` take the place of the settings' task. They share the summary and its cache; the
-        first one's suffix is the one in the draft's prompt, and a further one's takes its place
-        once the summary is done.
+        `tasks`, or the one `task`, take the place of the settings' task. They share the summary
+        and its cache; the first one's suffix is the one in the draft's prompt, and a further
+        one's takes its place once the summary is done.
 
         `stop` is asked between forward passes: once it is true the run ends with reason
         "cancelled" and keeps what it has; closing the generator ends it likewise. Raises
         SidecarError, before the first event for bad input, in the middle behind a RunFailed.
         """
         settings = (settings or RunSettings()).validate()
-        tasks = check_tasks(tasks or (get_task(settings.task),))
+        tasks = check_tasks(tasks or (task or get_task(settings.task),))
         settings = dataclasses.replace(settings, task=tasks[0].name)
         run = _Run(self, settings, self.build_prompts(article, settings, tasks), tasks, stop)
         return run.events()
