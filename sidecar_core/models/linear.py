@@ -52,8 +52,9 @@ class Int8Linear(nn.Module):
     """Weights as int8 with one scale per output channel; activations are not quantised.
 
     `weight` is int8 [out, in], `scale` bf16 [out], `bias` fp32 [out] or None. Activations are
-    rounded to bf16 (into memory of their own: the kernel needs it aligned), sums are fp32, and what is computed for a row does not depend on the other
-    rows (up to the rounding of sums taken in another order).
+    rounded to bf16 (in memory of their own: the kernel needs it aligned), sums are fp32, and what
+    is computed for a row does not depend on the other rows (up to the rounding of sums taken in
+    another order).
     """
 
     weight: torch.Tensor
