@@ -102,7 +102,7 @@ class _Lab:
 
     def _wire(self) -> None:
         self.start.click(
-            self.run,
+            self.measure,
             [self.session, self.article, self.source, self.limit, self.kind, self.names],
             [self.status, self.figure, self.start, self.stop],
             trigger_mode="once",
@@ -129,7 +129,7 @@ class _Lab:
 
     # Handlers
 
-    def run(
+    def measure(
         self, session: LabSession, article: str, source: str, limit: int, kind: Any, names: Any
     ) -> Iterator[tuple[Any, ...]]:
         """One measurement; what Measure does."""
