@@ -110,6 +110,7 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`leak`: one article sampled often, or the leak rate of a corpus."""
     from sidecar_core.experiments import corpus_leak, leak
     from sidecar_core.experiments.corpus import read_corpus
+    from sidecar_core.experiments.leak_report import CONDITIONS, LeakReport, LeakSettings
     from sidecar_core.experiments.records import Records
 
     _check_figure(arguments.figure)
@@ -119,10 +120,10 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.summary and not single:
         raise SidecarError("--summary belongs to one article; give one file.")
     summary = _text(arguments.summary) if arguments.summary else None
-    names = leak.CONDITIONS
+    names = CONDITIONS
     if arguments.conditions:
         names = tuple(n.strip() for n in arguments.conditions.split(",") if n.strip())
-    settings = leak.LeakSettings(
+    settings = LeakSettings(
         samples=arguments.samples or (60 if single else corpus_leak.SAMPLES),
         temperature=arguments.temperature,
         seed=arguments.seed,
@@ -132,9 +133,9 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     ).validate()
     engine = _engine(arguments)
     records = Records.in_cache()
-    fold: leak.LeakReport | corpus_leak.CorpusLeaks
+    fold: LeakReport | corpus_leak.CorpusLeaks
     if single:
-        fold = leak.LeakReport(settings.watch)
+        fold = LeakReport(settings.watch)
         events = leak.leak_test(engine, documents[0], settings, summary=summary, records=records)
         _follow(events, fold.add)
     else:

@@ -18,17 +18,17 @@ import numpy as np
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.leak import (
+from sidecar_core.experiments.leak import leak_test
+from sidecar_core.experiments.leak_report import (
     COMPARED,
     Forced,
     LeakReport,
     LeakSettings,
     Sampled,
-    leak_test,
 )
 from sidecar_core.experiments.rates import Count
 from sidecar_core.experiments.readings import Step
-from sidecar_core.experiments.records import Records
+from sidecar_core.experiments.records import Shelf
 from sidecar_core.experiments.stats import Array, interval, resampled
 
 SAMPLES = 8
@@ -40,7 +40,7 @@ def corpus_leak_test(
     documents: Iterable[Document],
     settings: LeakSettings,
     *,
-    records: Records | None = None,
+    records: Shelf | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | Forced | Sampled | Skipped]:
     """The leak test's events for one article after the other; one that cannot be used is a Skipped.

@@ -16,12 +16,9 @@ A sample leaks when one of its tags is found only in the document (`grounding`).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
-from sidecar_core.decoding.batch import BatchWriter, Sample
+from sidecar_core.decoding.batch import BatchWriter
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.decoding.passes import forward
@@ -32,73 +29,13 @@ from sidecar_core.errors import Cancelled, SidecarError
 from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.forced import check_room, prefix_cache
-from sidecar_core.experiments.rates import Count, difference
+from sidecar_core.experiments.leak_report import CONDITIONS, Forced, LeakSettings, Sampled
 from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
-from sidecar_core.experiments.records import Records
-from sidecar_core.grounding import Grounding, ground, words
+from sidecar_core.experiments.records import Shelf
 from sidecar_core.prompts import Prompt, clean
-from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import get_task
 
-CONDITIONS = ("attended", "masked", "recomputed", "standalone")
-MAX_SAMPLES = 500
 MAX_SUMMARY_TOKENS = 512
-
-COMPARED = (
-    ("attended", "masked"),
-    ("attended", "standalone"),
-    ("masked", "recomputed"),
-    ("masked", "standalone"),
-)
-"""Pairs whose leak rates are tested against each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeakSettings:
-    """`watch` is a fact to count whatever its spelling, "" for none."""
-
-    samples: int = 60
-    temperature: float = 0.7
-    seed: int = 0
-    watch: str = ""
-    conditions: tuple[str, ...] = CONDITIONS
-    task: str = "hashtags"
-
-    def validate(self) -> LeakSettings:
-        """Itself, or SidecarError."""
-        if not 1 <= self.samples <= MAX_SAMPLES:
-            raise SidecarError(f"samples is {self.samples}; it must be from 1 to {MAX_SAMPLES}.")
-        if unknown := set(self.conditions) - set(CONDITIONS):
-            raise SidecarError(
-                f"There is no condition {', '.join(sorted(unknown))}; choose from "
-                f"{', '.join(CONDITIONS)}."
-            )
-        if self.watch and not squashed(self.watch):
-            raise SidecarError("The word to watch has no letters or digits; type a word.")
-        self.run_settings().validate()
-        get_task(self.task)
-        return self
-
-    def run_settings(self) -> RunSettings:
-        return RunSettings(temperature=self.temperature, seed=self.seed, task=self.task)
-
-
-@dataclass(frozen=True, slots=True)
-class Forced:
-    """The summary that every tagger gets; `ids` may end with an end of text."""
-
-    document: Document
-    text: str
-    ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """One tag list."""
-
-    document: str
-    condition: str
-    sample: Sample
 
 
 def leak_test(
@@ -107,7 +44,7 @@ def leak_test(
     settings: LeakSettings | None = None,
     *,
     summary: str | None = None,
-    records: Records | None = None,
+    records: Shelf | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | Forced | Sampled]:
     """Yields progress, then the forced summary, then samples, condition by condition.
@@ -125,7 +62,7 @@ def _leak_test(
     document: Document,
     settings: LeakSettings,
     summary: str | None,
-    records: Records | None,
+    records: Shelf | None,
     stop: Callable[[], bool],
 ) -> Iterator[Step | Forced | Sampled]:
     try:
@@ -144,7 +81,7 @@ def _leak_test(
 
 
 def _own_summary(
-    engine: Engine, document: Document, records: Records | None, stop: Callable[[], bool]
+    engine: Engine, document: Document, records: Shelf | None, stop: Callable[[], bool]
 ) -> Generator[Step, None, Forced]:
     for event in measure(engine, [document], (), max_tokens=MAX_TOKENS, records=records, stop=stop):
         match event:
@@ -259,109 +196,3 @@ class Openings:
         forward(model, cache, text, position, segment="summary", rows=0)
         cache.add(own, "suffix")
         return Opening(cache, position + len(text), len(text))
-
-
-# --- counting ---------------------------------------------------------------------------------
-
-
-def squashed(text: str) -> str:
-    """Letters and digits alone, without case and accents: one form for every spelling."""
-    return "".join(words(text))
-
-
-def names(tag: str, fact: str) -> bool:
-    """Whether `tag` names `fact`, however both are spelt: "#BrokenArrowPlant" names
-    "broken-arrow"."""
-    return squashed(fact) in squashed(tag)
-
-
-@dataclass(slots=True)
-class LeakReport:
-    """The fold over a leak test: what was counted so far, at any moment."""
-
-    watch: str = ""
-    forced: Forced | None = None
-    lists: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
-    _places: dict[str, Grounding] = field(default_factory=dict)
-
-    def add(self, event: Step | Forced | Sampled) -> None:
-        """Take the next event."""
-        match event:
-            case Forced():
-                self.forced = event
-            case Sampled():
-                self.lists.setdefault(event.condition, []).append(event.sample.tags)
-
-    def place(self, tag: str) -> Grounding:
-        """Where `tag` stands. The summary must be known."""
-        assert self.forced is not None
-        if tag not in self._places:
-            self._places[tag] = ground(tag, self.forced.text, self.forced.document.text)
-        return self._places[tag]
-
-    def leaks(self, condition: str) -> Count:
-        """Samples with at least one tag that only the document holds, of all samples."""
-        return self._samples(condition, lambda tag: self.place(tag).place == "document")
-
-    def watched(self, condition: str) -> Count:
-        """Samples with at least one tag that names the watched fact."""
-        return self._samples(condition, lambda tag: names(tag, self.watch))
-
-    def tags(self, condition: str, place: str) -> Count:
-        """Tags that stand in `place`, of all tags."""
-        tags = [tag for found in self.lists.get(condition, []) for tag in found]
-        return Count(sum(self.place(tag).place == place for tag in tags), len(tags))
-
-    def _samples(self, condition: str, holds: Callable[[str], bool]) -> Count:
-        lists = self.lists.get(condition, [])
-        return Count(sum(any(map(holds, tags)) for tags in lists), len(lists))
-
-    def counts(self) -> dict[str, Counter[str]]:
-        """In how many samples each tag comes, by condition."""
-        return {
-            name: Counter(tag for tags in found for tag in dict.fromkeys(tags))
-            for name, found in self.lists.items()
-        }
-
-    def as_dict(self) -> dict[str, Any]:
-        """The result object of `leak --json`."""
-        return {
-            "summary": self.forced.text if self.forced else None,
-            "watch": self.watch or None,
-            "conditions": {name: self._condition(name) for name in self.lists},
-            "differences": {
-                f"{one} - {other}": found.as_dict()
-                for one, other in COMPARED
-                if (found := difference(self.leaks(one), self.leaks(other)))
-            },
-            "tags": self._tags(),
-        }
-
-    def _condition(self, name: str) -> dict[str, Any]:
-        leaks, only_document = self.leaks(name), self.tags(name, "document")
-        watched = self.watched(name) if self.watch else None
-        return {
-            "samples": leaks.trials,
-            "leaks": leaks.hits,
-            "rate": leaks.rate,
-            "ci95": leaks.ci95,
-            "watched": watched.hits if watched else None,
-            "watched_ci95": watched.ci95 if watched else None,
-            "tags": only_document.trials,
-            "tags_only_in_document": only_document.hits,
-            "tags_in_neither": self.tags(name, "neither").hits,
-        }
-
-    def _tags(self) -> list[dict[str, Any]]:
-        counts = self.counts()
-        total: Counter[str] = sum(counts.values(), Counter())
-        return [
-            {
-                "tag": tag,
-                "place": self.place(tag).place,
-                "passage": self.place(tag).passage,
-                "watched": bool(self.watch) and names(tag, self.watch),
-                "samples": {name: found[tag] for name, found in counts.items()},
-            }
-            for tag, _ in total.most_common()
-        ]

@@ -11,7 +11,7 @@ import pytest
 from sidecar_core.decoding.batch import Sample
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.corpus_leak import CorpusLeaks, as_csv, corpus_leak_test
-from sidecar_core.experiments.leak import Forced, LeakSettings, Sampled
+from sidecar_core.experiments.leak_report import Forced, LeakSettings, Sampled
 from sidecar_core.experiments.readings import Step
 from tests.tiny_pair import tiny_engine
 

@@ -15,14 +15,13 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.events import SummaryFinished, TagsFinished
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.forced import prefix_cache
-from sidecar_core.experiments.leak import (
+from sidecar_core.experiments.leak import Openings, leak_test
+from sidecar_core.experiments.leak_report import (
     CONDITIONS,
     Forced,
     LeakReport,
     LeakSettings,
-    Openings,
     Sampled,
-    leak_test,
     names,
 )
 from sidecar_core.experiments.readings import MAX_TOKENS, Step
