@@ -175,8 +175,7 @@ class _Page:
         running: dict[str, Any] = {
             "trigger_mode": "once",
             "show_progress": "hidden",
-            "concurrency_limit": MAX_WAITING + 1,
-            "concurrency_id": "model",
+            "concurrency_limit": None,  # the host's turnstile lets them in one by one
         }
         gr.on(
             [self.start.click],

@@ -95,7 +95,7 @@ def more() -> dict[str, Any]:
     with gr.Row(elem_classes="sliders"):
         gamma = _slider("gamma", "γ: drafts per round", "0: no draft", 1)
         max_tokens = _slider("max_tokens", "Longest summary", "in tokens", 1)
-        temperature = _slider("temperature", "Temperature", "0: always the likeliest", 0.05)
+        temperature = _slider("temperature", "Temperature", "0: greedy", 0.05)
         top_p = _slider("top_p", "Top-p", "1: off", 0.01)
         top_k = _slider("top_k", "Top-k", "0: off", 1)
         seed = gr.Number(
