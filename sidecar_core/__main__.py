@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments import commands_alpha, commands_tags
+from sidecar_core.experiments import commands_alpha, commands_bench, commands_tags
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 
 EXPERIMENTS: tuple[Callable[[Any, Callable[[argparse.ArgumentParser], None]], None], ...] = (
     commands_alpha.register,
     commands_tags.register,
+    commands_bench.register,
 )
 """Each adds its commands: given the subparsers, and what adds the common options to one.
 

@@ -1,0 +1,45 @@
+"""The command `bench`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from sidecar_core.errors import SidecarError
+
+
+def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -> None:
+    """Add `bench` to the subparsers."""
+    bench = commands.add_parser("bench", help="measure decoding beside transformers")
+    common(bench)
+    bench.add_argument("--tokens", type=int, default=64, metavar="N", help="tokens a run decodes")
+    bench.add_argument("--repeats", type=int, default=3, metavar="N")
+    bench.add_argument(
+        "--only-auto", action="store_true", help="leave transformers and fp32 out (less memory)"
+    )
+    bench.set_defaults(handler=bench_command)
+
+
+def bench_command(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run the contest; the result object."""
+    from sidecar_core.experiments.bench import Contest, table
+    from sidecar_core.models.loading import load_pair, load_plain
+    from sidecar_core.terminal import load_progress
+
+    if not (8 <= arguments.tokens <= 512 and 1 <= arguments.repeats <= 50):
+        raise SidecarError("--tokens must be from 8 to 512 and --repeats from 1 to 50.")
+    progress = load_progress()
+    options: dict[str, Any] = {"device": arguments.device, "progress": progress}
+    auto = load_pair(arguments.pair, precision=arguments.precision, **options)
+    fp32 = plain = None
+    if not arguments.only_auto:
+        fp32 = load_pair(arguments.pair, precision="fp32", **options)
+        plain = load_plain(arguments.pair, **options)
+    contest = Contest(fp32, auto, plain, tokens=arguments.tokens)
+    for step in contest.repeats(arguments.repeats):
+        print(step, file=sys.stderr)
+    print(table(contest.bench), file=sys.stderr if arguments.json else sys.stdout)
+    result = contest.bench.as_dict()
+    return {"pair": auto.name, "precision": auto.target.precision, "note": auto.note, **result}
