@@ -177,7 +177,7 @@ def _tags_outcome(
     else:
         inside = sum(place == "summary" for place in places.values())
         words = (
-            f"No tag leaks: {inside} of {len(places)} are in the summary, none only in the document"
+            f"No tag leaks: {inside} of {len(places)} in the summary, none only in the document"
         )
     words += f". The tagger attended to {done.kv_tokens:,} tokens"
     there = "in sight" if settings.document_masking else "masked"

@@ -72,7 +72,7 @@ def test_a_leaked_tag_is_named() -> None:
 
 
 def test_no_leak_is_told_as_counted() -> None:
-    assert "No tag leaks: 1 of 2 are in the summary" in said("grounded", 0.7, [])
+    assert "No tag leaks: 1 of 2 in the summary" in said("grounded", 0.7, [])
 
 
 def test_a_stopped_run_compares_nothing() -> None:
