@@ -176,9 +176,7 @@ def _tags_outcome(
         words = f"{', '.join(leaks)} {verb} only in the document: a leak"
     else:
         inside = sum(place == "summary" for place in places.values())
-        words = (
-            f"No tag leaks: {inside} of {len(places)} in the summary, none only in the document"
-        )
+        words = f"No tag leaks: {inside} of {len(places)} in the summary, none only in the document"
     words += f". The tagger attended to {done.kv_tokens:,} tokens"
     there = "in sight" if settings.document_masking else "masked"
     for run in reversed(earlier):
