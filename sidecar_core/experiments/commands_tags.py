@@ -247,8 +247,6 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
 
     device = device_named(arguments.device_name)
     if arguments.rent is not None:
-        if not 0 <= arguments.rent <= 1e6:
-            raise SidecarError(f"The rent is {arguments.rent:g}; it must be 0 or more.")
         device = dataclasses.replace(device, rent=arguments.rent, source="as given")
     if model is not None:
         footprint = footprint_of(model)

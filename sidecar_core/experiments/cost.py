@@ -102,6 +102,9 @@ class Scenario:
             raise SidecarError(f"The idle share is {self.idle:g}; it must be from 0 to below 1.")
         if not 0 <= self.network <= 1e6 or not 0 < self.worth <= 10:
             raise SidecarError("Network price and worthwhile speed-up must be positive numbers.")
+        for device in (self.device, self.standalone_device or self.device):
+            if not 0 <= device.rent <= 1e6:
+                raise SidecarError(f"The rent is {device.rent:g}; it must be from 0 to 1,000,000.")
         return self
 
 

@@ -21,13 +21,14 @@ from sidecar_core.ui import controls, live, words
 from sidecar_core.ui.alpha_lab import build_alpha_lab
 from sidecar_core.ui.attention_map import attention_map
 from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_upload
-from sidecar_core.ui.figures import Series, alpha_chart
+from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.links import from_query, to_query
 from sidecar_core.ui.model_host import MAX_WAITING, HostStatus, ModelHost
 from sidecar_core.ui.render import status, text, tiles
 from sidecar_core.ui.runs import runs_table
 from sidecar_core.ui.scenarios import SCENARIOS, Scenario
 from sidecar_core.ui.session import Session
+from sidecar_core.ui.tag_lab import build_tag_lab
 from sidecar_core.ui.tags import column
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
@@ -41,7 +42,7 @@ def launch_arguments() -> dict[str, Any]:
     """What `launch()` needs for this page: its looks, no history kept in the browser."""
     return {
         "theme": _theme(),
-        "css": _asset("style.css") + _asset("alpha_lab.css"),
+        "css": _asset("style.css") + _asset("alpha_lab.css") + _asset("tag_lab.css"),
         "head": f"<script>{(ASSETS / 'page.js').read_text(encoding='utf-8')}</script>",
         "run_history": False,
         "footer_links": ["api", "settings"],
@@ -141,7 +142,9 @@ class _Page:
                 _html(words.LEGEND, elem_id="legend")
             with gr.Column(elem_id="chart-card", elem_classes="card", min_width=220):
                 _html(words.CHART_HEAD, elem_classes="head")
-                self.chart = _html(alpha_chart(Series()), elem_id="chart")
+                self.chart = gr.Plot(
+                    alpha_figure(Series()), show_label=False, container=False, elem_id="chart"
+                )
         with gr.Row(elem_id="taggers"):
             with gr.Column(elem_classes="card", elem_id="sidecar-card", min_width=240):
                 _html(words.SIDECAR_HEAD, elem_classes="head")
@@ -161,8 +164,11 @@ class _Page:
                 _html(words.RUNS_HEAD, elem_classes="head")
                 self.runs = _html(runs_table([]), elem_id="runs")
                 self.save = gr.Button("Save the run (JSON Lines)", size="sm", elem_id="save")
-        with gr.Tabs(elem_id="labs"), gr.Tab("α lab", elem_id="alpha-lab"):
-            build_alpha_lab(self.host, self.article)
+        with gr.Tabs(elem_id="labs"):
+            with gr.Tab("α lab", elem_id="alpha-lab"):
+                build_alpha_lab(self.host, self.article)
+            with gr.Tab("Tag lab", elem_id="tag-lab"):
+                build_tag_lab(self.host, self.article, self.session)
         with gr.Accordion("How it works", open=False, elem_id="how"):
             _html(_asset("how_it_works.html"), elem_id="how-text")
 

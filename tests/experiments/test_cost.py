@@ -193,6 +193,8 @@ def test_a_run_without_tags_has_no_lengths():
         {"idle": 1.0},
         {"worth": 0.0},
         {"network": float("nan")},
+        {"device": dataclasses.replace(DEVICES["T4"], rent=-1.0)},
+        {"standalone_device": dataclasses.replace(DEVICES["T4"], rent=float("nan"))},
     ],
 )
 def test_impossible_scenarios_are_refused_in_one_line(changes):

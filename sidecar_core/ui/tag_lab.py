@@ -1,0 +1,247 @@
+"""The tag lab's part of the page: the leak test, and the cost model with its sliders."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.experiments.corpus import Document
+from sidecar_core.experiments.cost import BATCHES, Lengths, Scenario, rows
+from sidecar_core.experiments.devices import BYTES, DEVICES, SHAPES, device_named
+from sidecar_core.experiments.leak_report import LeakSettings
+from sidecar_core.prompts import clean
+from sidecar_core.ui import leak_run, words
+from sidecar_core.ui.leak_run import TagLabSession
+from sidecar_core.ui.live import check_size
+from sidecar_core.ui.model_host import ModelHost
+from sidecar_core.ui.render import status
+from sidecar_core.ui.session import Session
+from sidecar_core.ui.tag_views import cost_view
+
+MAX_SAMPLES = 200
+"""Most tag lists for each condition on the page; the command line allows more."""
+
+LEAK_INTRO = """
+<h2>Leak test</h2>
+<p class="sub">One summary, many tag lists: how often does a list hold a fact that stands in the
+article but not in the summary?</p>
+"""
+
+COST_INTRO = """
+<h2>What it costs</h2>
+<p class="sub">A decode step reads the weights once and every request's cache. Leaving the document
+out makes the caches smaller.</p>
+"""
+
+EMPTY = '<p class="quiet">Press Sample. Rates appear while tag lists are written.</p>'
+
+SAVE = "(t) => sidecarPage.save('leak.json', t)"
+
+TAGGER = "Qwen2.5-1.5B-Instruct"
+"""The reference's tagger."""
+
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+
+
+def build_tag_lab(host: ModelHost, article: Any, session: Any) -> None:
+    """Add the lab to the block that is being built. `article` is the page's article box, `session`
+    the page's State of a `Session`, whose latest run the cost model can start from."""
+    _Lab(host, article, session).build()
+
+
+class _Lab:
+    """The components and their handlers."""
+
+    def __init__(self, host: ModelHost, article: Any, page: Any) -> None:
+        self.host, self.article, self.page = host, article, page
+
+    def build(self) -> None:
+        self.session = gr.State(TagLabSession(), delete_callback=TagLabSession.close)
+        self.outbox = gr.Textbox(visible="hidden", elem_id="leak-outbox", label="Leak outbox")
+        with gr.Row(elem_id="leak", elem_classes="tag-lab"):
+            with gr.Column(elem_classes="card", min_width=280):
+                self._leak_input()
+            with gr.Column(elem_id="leak-output", elem_classes="card", min_width=280):
+                self.status = _html(
+                    status("Samples tags of the article above."),
+                    html_template=words.STATUS,
+                    elem_id="leak-status",
+                )
+                self.result = _html(EMPTY, elem_id="leak-result")
+        with gr.Row(elem_id="cost", elem_classes="tag-lab"):
+            with gr.Column(elem_classes="card", min_width=280):
+                self._cost_input()
+            with gr.Column(elem_id="cost-output", elem_classes="card", min_width=280):
+                self.cost = _html(self.cost_of(*self._defaults()), elem_id="cost-result")
+        self._wire()
+
+    def _leak_input(self) -> None:
+        defaults = LeakSettings()
+        _html(LEAK_INTRO)
+        self.watch = gr.Textbox(
+            label="Watch for a fact",
+            info="Counted whatever its spelling, for example broken arrow.",
+            lines=1,
+            max_lines=1,
+            elem_id="leak-watch",
+        )
+        self.summary = gr.Textbox(
+            label="Summary to be tagged",
+            info="Left empty: the target writes it.",
+            lines=3,
+            max_lines=6,
+            elem_id="leak-summary",
+        )
+        with gr.Row(elem_classes="pair"):
+            self.samples = _slider("Tag lists each", 5, MAX_SAMPLES, defaults.samples, 5)
+            self.temperature = _slider("Temperature", 0.1, 1.5, defaults.temperature, 0.1)
+        with gr.Row(elem_classes="pair"):
+            self.start = gr.Button("Sample", variant="primary", elem_id="leak-start", min_width=90)
+            self.stop = gr.Button("Stop", interactive=False, elem_id="leak-stop", min_width=70)
+        self.save = gr.Button("Save JSON", size="sm", elem_id="leak-save")
+
+    def _cost_input(self) -> None:
+        _html(COST_INTRO)
+        lengths, scenario = Lengths(), Scenario(SHAPES[TAGGER].footprint("bf16"))
+        self.model = gr.Dropdown(list(SHAPES), value=TAGGER, label="Tagger", elem_id="cost-model")
+        with gr.Row(elem_classes="pair"):
+            self.precision = gr.Dropdown(list(BYTES), value="bf16", label="Precision", min_width=90)
+            self.device = gr.Dropdown(list(DEVICES), value="A100", label="Machine", min_width=90)
+        with gr.Row(elem_classes="pair"):
+            self.rent = gr.Number(DEVICES["A100"].rent, label="Its rent, $ an hour", min_width=90)
+            self.apart = gr.Dropdown(
+                list(DEVICES), value="A100", label="Standalone's machine", min_width=90
+            )
+        self.document = _slider("Document, tokens", 0, 8000, lengths.full - lengths.masked, 10)
+        self.rest = _slider("Prompt and summary, tokens", 10, 2000, lengths.masked, 1)
+        self.tags = _slider("Tags, tokens", 1, 200, lengths.tags, 1)
+        self.idle = _slider("Standalone idle, share of its time", 0, 0.95, scenario.idle, 0.05)
+        self.from_run = gr.Button("Lengths of the latest run", size="sm", elem_id="cost-from-run")
+        self.choices = [
+            self.model, self.precision, self.device, self.rent, self.apart,
+            self.document, self.rest, self.tags, self.idle,
+        ]  # fmt: skip
+
+    def _defaults(self) -> list[Any]:
+        return [component.value for component in self.choices]
+
+    def _wire(self) -> None:
+        self.start.click(
+            self.sample,
+            [self.session, self.article, self.summary, self.watch, self.samples, self.temperature],
+            [self.status, self.result, self.start, self.stop],
+            trigger_mode="once",
+            concurrency_limit=None,  # the host's turnstile lets them in one by one
+            **QUIET,
+        )
+        self.stop.click(self.on_stop, self.session, [self.status, self.stop], queue=False, **QUIET)
+        self.save.click(self.json, self.session, self.outbox, **QUIET).success(
+            None, self.outbox, self.outbox, js=SAVE
+        )
+        gr.on(
+            [choice.change for choice in self.choices],
+            self.cost_of,
+            self.choices,
+            self.cost,
+            trigger_mode="always_last",
+            concurrency_limit=4,
+            **QUIET,
+        )
+        self.device.input(self.rent_of, self.device, self.rent, queue=False, **QUIET)
+        self.from_run.click(
+            self.lengths_of, self.page, [self.document, self.rest, self.tags], queue=False, **QUIET
+        )
+
+    # Handlers
+
+    def sample(
+        self,
+        session: TagLabSession,
+        article: str,
+        summary: str,
+        watch: str,
+        samples: float,
+        temperature: float,
+    ) -> Iterator[tuple[Any, ...]]:
+        """One leak test; what Sample does."""
+        try:
+            check_size(article)
+            settings = LeakSettings(
+                samples=min(int(samples), MAX_SAMPLES),
+                temperature=float(temperature),
+                watch=watch.strip(),
+            )
+            document = Document("the article on the page", clean(article))
+            forced = summary if summary.strip() else None
+            for view in leak_run.run(self.host, session, document, settings, forced):
+                result = gr.skip() if view.result is None else view.result
+                start = gr.Button(interactive=not view.running)
+                yield view.status, result, start, gr.Button(interactive=view.running)
+        except SidecarError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    def on_stop(self, session: TagLabSession) -> tuple[Any, ...]:
+        session.stop.set()
+        return status("Stopping after this step …", "busy"), gr.Button(interactive=False)
+
+    def json(self, session: TagLabSession) -> str:
+        if session.latest is None or not session.latest.lists:
+            raise gr.Error("There is nothing to save yet; press Sample.", print_exception=False)
+        return json.dumps(session.latest.as_dict(), ensure_ascii=False, indent=1)
+
+    def cost_of(
+        self,
+        model: str,
+        precision: str,
+        device: str,
+        rent: float | None,
+        apart: str,
+        document: float,
+        rest: float,
+        tags: float,
+        idle: float,
+    ) -> str:
+        """The cost model's table for these choices."""
+        try:
+            if model not in SHAPES:
+                raise SidecarError(f"There is no shape of {model!r}; choose one of the list.")
+            machine = device_named(device)
+            scenario = Scenario(
+                SHAPES[model].footprint(precision),
+                dataclasses.replace(machine, rent=machine.rent if rent is None else float(rent)),
+                dataclasses.replace(
+                    Lengths(), full=int(document + rest), masked=int(rest), tags=int(tags)
+                ),
+                device_named(apart),
+                float(idle),
+            )
+            return cost_view(scenario, rows(scenario, BATCHES))
+        except SidecarError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    def rent_of(self, device: str) -> float:
+        return device_named(device).rent
+
+    def lengths_of(self, page: Session) -> tuple[int, int, int]:
+        """Document, the rest and tags of the latest run on the page, in tokens."""
+        if not page.runs:
+            raise gr.Error("There is no run yet; press Start first.", print_exception=False)
+        try:
+            lengths = Lengths.of_run(page.runs[-1].report)
+        except SidecarError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+        return lengths.full - lengths.masked, lengths.masked, lengths.tags
+
+
+def _slider(label: str, low: float, high: float, value: float, step: float) -> Any:
+    return gr.Slider(low, high, value=value, step=step, label=label, buttons=[], min_width=110)
+
+
+def _html(value: Any, **options: Any) -> Any:
+    """An HTML component without Gradio's own text styles."""
+    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)
