@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import plotly.graph_objects as go
+
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     Event,
@@ -25,7 +27,7 @@ from sidecar_core.events import (
 )
 from sidecar_core.report import RunReport, shown
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
-from sidecar_core.ui.figures import Series, alpha_chart
+from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.model_host import EngineLike, ModelHost
 from sidecar_core.ui.render import TokenStream, status, text, tiles
 from sidecar_core.ui.runs import leaks, prompt_label, runs_table
@@ -49,7 +51,7 @@ class View:
     status: dict[str, str]
     tiles: dict[str, str]
     stream: dict[str, str]
-    chart: str
+    chart: go.Figure
     sidecar: dict[str, str]
     standalone: dict[str, str]
     runs: str
@@ -69,7 +71,7 @@ class LiveRun:
     series: Series = field(default_factory=Series)
     stream: TokenStream = field(default_factory=TokenStream)
     lines: list[str] = field(default_factory=list)
-    _chart: str = ""
+    _chart: go.Figure | None = None
     _chart_pace: Pace = field(default_factory=lambda: Pace(CHARTS_PER_SECOND))
     _columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -89,9 +91,9 @@ class LiveRun:
         records: Sequence[RunRecord] | None = None,
     ) -> View:
         """What to show now; `line` stands in for the status that follows from the events."""
-        if not running or not self._chart or self._chart_pace.due():
+        if not running or self._chart is None or self._chart_pace.due():
             ghosts = [(f"{r.label} #{r.number}", r.series) for r in self.earlier]
-            self._chart = alpha_chart(self.series, ghosts, prompt_label(self.settings))
+            self._chart = alpha_figure(self.series, ghosts, prompt_label(self.settings))
         return View(
             status=line or self.status(),
             tiles=tiles(self.report),

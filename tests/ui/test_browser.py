@@ -123,7 +123,7 @@ def test_earlier_runs_stay_as_ghosts_and_in_the_table(visit: Any, served: Served
     tab.run()
     tab.page.click("#suffix-masking input")
     tab.run()
-    assert tab.page.locator("#chart .ghost").count() >= 1
+    assert tab.page.locator("#chart .scatterlayer .trace").count() >= 2
     assert tab.page.locator("#runs tbody tr").count() == 2
     tab.page.fill("#article textarea", "Something else.")
     tab.page.wait_for_selector("#runs .quiet")

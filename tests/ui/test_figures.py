@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from itertools import pairwise
 
+import plotly.graph_objects as go
 import pytest
 
 from sidecar_core.events import Event
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui.attention_map import COMPOUND, DEFERRED, attention_map, reading, rows
-from sidecar_core.ui.figures import Series, alpha_chart
+from sidecar_core.ui.figures import Series, alpha_figure
 from tests.ui.runs import HOSTILE, SEGMENTS, one_round, whole_run
 
 
@@ -33,54 +32,52 @@ def test_a_round_counts_judged_and_drafted_apart() -> None:
     assert (tally.drafted, tally.judged, tally.accepted, tally.bonus) == (4, 2, 1, 0)
 
 
-def test_the_chart_says_that_there_is_nothing_yet() -> None:
-    chart = alpha_chart(Series())
-    assert "polyline" not in chart
-    assert "nothing was judged yet" in chart
+def lines(figure: go.Figure) -> list[go.Scatter]:
+    return [trace for trace in figure.data if trace.type == "scatter"]
+
+
+def test_a_chart_of_nothing_has_no_points() -> None:
+    assert [len(line.x) for line in lines(alpha_figure(Series()))] == [0]
 
 
 def test_earlier_runs_are_thin_labelled_lines_under_the_current_one() -> None:
     run = series(whole_run())
-    chart = alpha_chart(run, [("plain (run 1)", run), ("in sight (run 2)", run)], "masked")
-    assert re.findall(r'polyline class="(\w+)"', chart) == ["ghost", "ghost", "now"]
-    assert "plain (run 1)" in chart
-    assert f"{run.alphas()[-1][1]:.3f} masked" in chart
+    drawn = lines(alpha_figure(run, [("plain #1", run), ("in sight #2", run)], "masked"))
+    assert [line.line.width for line in drawn] == [1, 1, 2.5]
+    end = f" {run.alphas()[-1][1]:.3f}"
+    assert [line.text[-1] for line in drawn] == [
+        f"{end} plain #1",
+        f"{end} in sight #2",
+        f"{end} masked",
+    ]
+    assert list(drawn[-1].y) == [alpha for _, alpha in run.alphas()]
 
 
 def test_hovering_a_round_tells_its_number_and_what_it_came_to() -> None:
-    chart = alpha_chart(series(whole_run()))
-    assert "round 1: 2 of 3 judged drafts accepted (4 drafted)" in chart
-    assert "round 2: 4 of 4 judged drafts accepted" in chart
+    told = lines(alpha_figure(series(whole_run())))[0].hovertext
+    assert told[0].startswith("round 1: 2 of 3 judged drafts accepted (4 drafted)")
+    assert told[1].startswith("round 2: 4 of 4 judged drafts accepted")
 
 
-def test_a_block_stands_for_each_judged_draft_and_each_bonus() -> None:
+def test_bars_count_each_judged_draft_and_each_bonus() -> None:
     run = series(
         [*one_round(0, [("a", 0.9)], ("b", 0.2), "c"), *one_round(1, [("d", 1.0)], own="e")]
     )
-    bars = alpha_chart(run).split('class="rounds"')[1]
-    assert [bars.count(f'<b class="{kind}">') for kind in ("acc", "rej", "bon")] == [2, 1, 1]
+    bars = {trace.name: list(trace.y) for trace in alpha_figure(run).data if trace.type == "bar"}
+    assert bars == {"accepted": [1, 1], "rejected": [1, 0], "bonus": [0, 1]}
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.5, 1.0])
-def test_every_line_stays_within_finite_bounds(overlap: float) -> None:
+def test_every_value_is_finite_and_plain(overlap: float) -> None:
     run = series(one_round(0, [("a", overlap)], own="b"))
-    numbers = re.findall(r"-?\d+\.\d+|nan|inf", alpha_chart(run, [("x", run)]))
-    assert numbers
-    assert not {"nan", "inf"} & set(numbers)
-
-
-def test_labels_of_lines_that_end_together_do_not_overlap() -> None:
-    run = series(whole_run())
-    ends = re.findall(
-        r'class="end \w+" style="bottom:([\d.]+)%"', alpha_chart(run, [("a", run)] * 4)
-    )
-    heights = sorted(map(float, ends))
-    assert len(heights) == 5
-    assert all(b - a >= 12.9 for a, b in pairwise(heights))
+    sent = alpha_figure(run, [("x", run)]).to_json()
+    assert "NaN" not in sent
+    assert "bdata" not in sent  # no packed arrays: the page's plotly.js reads lists
 
 
 def test_a_label_is_text() -> None:
-    assert HOSTILE not in alpha_chart(series(whole_run()), [(HOSTILE, series(whole_run()))])
+    run = series(whole_run())
+    assert HOSTILE not in alpha_figure(run, [(HOSTILE, run)]).to_json()
 
 
 def cell(settings: RunSettings, row: int, column: str) -> str:

@@ -115,7 +115,7 @@ def test_toggling_on_the_same_article_reuses_the_prompt_and_keeps_the_ghost(tab:
     assert started.settings["suffix_masking"] is False
     assert min(started.reused_tokens) > 0
     assert not any(isinstance(e, PrefillProgress) and e.model == "target" for e in events)
-    assert tab.page.locator("#chart .ghost").count() > 0
+    assert tab.page.locator("#chart .scatterlayer .trace").count() > 1
     assert tab.figure("α") in tab.text("#note")
 
 
