@@ -13,7 +13,8 @@ is a few [ROWS, vocabulary] blocks, however long the summary and however many th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import itertools
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -29,6 +30,8 @@ from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Prompt
 
 ROWS = 64
+"""About how many rows are taken at a time. Summaries are parted evenly: few rows cost nearly as much
+as many."""
 
 
 @dataclass(slots=True)
@@ -88,8 +91,7 @@ def read(
     drafts = yield from _drafts(engine, prompt, conditions, document, stop)
     overlaps: dict[str, list[float]] = {c.name: [] for c in conditions}
     agreed: dict[str, list[bool]] = {c.name: [] for c in conditions}
-    for start in range(0, len(summary), ROWS):
-        end = min(start + ROWS, len(summary))
+    for start, end in _parts(len(summary)):
         tokens = torch.as_tensor(summary[start:end], device=pair.target.device)
         p = target.rows(summary, end)[:, :width].softmax(-1)
         yield Step(document, "the target reads the summary", end, len(summary))
@@ -102,6 +104,13 @@ def read(
             alpha = sum(overlaps[name]) / end
             yield Step(document, "the draft reads it", end, len(summary), name, alpha)
     return {n: Reading(tuple(overlaps[n]), tuple(agreed[n])) for n in drafts}
+
+
+def _parts(count: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of even parts of at most 1.5 `ROWS` rows."""
+    parts = max(1, round(count / ROWS))
+    edges = [count * n // parts for n in range(parts + 1)]
+    return itertools.pairwise(edges)
 
 
 def shared(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:

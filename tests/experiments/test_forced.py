@@ -235,7 +235,8 @@ def test_no_block_of_distributions_grows_with_the_summary(engine, monkeypatch):
     real = forced.shared
     monkeypatch.setattr(forced, "shared", lambda p, q: sizes.append(len(q)) or real(p, q))
     readings(engine, some_summary(engine, 300), "identical", "masked")
-    assert max(sizes) == forced.ROWS
+    assert max(sizes) <= 1.5 * forced.ROWS
+    assert min(sizes) >= 0.5 * forced.ROWS
     assert sum(sizes) == 2 * 300
 
 
