@@ -146,6 +146,7 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
         if not fold.complete:
             first = fold.skipped[0]
             raise SidecarError(f"No article could be sampled; {first.where}: {first.why}")
+    arguments.samples = settings.samples
     result = fold.as_dict() | _about(engine, corpus, arguments)
     if arguments.csv:
         rows = result["per_document"] if "per_document" in result else result["tags"]

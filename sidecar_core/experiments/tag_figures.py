@@ -109,7 +109,7 @@ def lines(title: str, x_label: str, drawn: Sequence[Line]) -> str:
         parts.append(_text(left - 8, y + 4, f"{share:.0%}", anchor="end", colour=SOFT))
     for x in xs:
         parts.append(_text(at(x, low)[0], bottom + 18, f"{x:g}", anchor="middle", colour=SOFT))
-    parts.append(_text(WIDTH - right + 14, bottom + 18, x_label, colour=SOFT))
+    parts.append(_text(WIDTH - right + 24, bottom + 18, x_label, colour=SOFT))
     for n, line in enumerate(drawn):
         path = " ".join("{:.1f},{:.1f}".format(*at(*point)) for point in line.points)
         dash = f' stroke-dasharray="{line.form}"' if line.form else ""

@@ -20,6 +20,7 @@ from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import controls, live, words
 from sidecar_core.ui.alpha_lab import build_alpha_lab
 from sidecar_core.ui.attention_map import attention_map
+from sidecar_core.ui.endpoint import add_endpoint
 from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_upload
 from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.links import from_query, to_query
@@ -60,6 +61,7 @@ def build_demo(host: ModelHost, examples: tuple[Example, ...] | None = None) -> 
         examples = load_examples(ASSETS / "examples")
     with gr.Blocks(title="Speculative Sidecar", analytics_enabled=False, fill_width=True) as demo:
         _Page(host, examples).build(demo)
+        add_endpoint(host)
     return demo.queue(default_concurrency_limit=1, max_size=4 * MAX_WAITING)
 
 

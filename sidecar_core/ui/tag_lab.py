@@ -97,9 +97,8 @@ class _Lab:
             max_lines=6,
             elem_id="leak-summary",
         )
-        with gr.Row(elem_classes="pair"):
-            self.samples = _slider("Tag lists each", 5, MAX_SAMPLES, defaults.samples, 5)
-            self.temperature = _slider("Temperature", 0.1, 1.5, defaults.temperature, 0.1)
+        self.samples = _slider("Tag lists, each", 5, MAX_SAMPLES, defaults.samples, 5)
+        self.temperature = _slider("Temperature", 0.1, 1.5, defaults.temperature, 0.1)
         with gr.Row(elem_classes="pair"):
             self.start = gr.Button("Sample", variant="primary", elem_id="leak-start", min_width=90)
             self.stop = gr.Button("Stop", interactive=False, elem_id="leak-stop", min_width=70)

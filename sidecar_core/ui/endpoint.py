@@ -1,0 +1,64 @@
+"""The page's function for other programs: an article in, summary, tags and figures out.
+
+It is an endpoint of Gradio's API, `/summarise`, and the tool of that name where the page is served
+as an MCP server (GRADIO_MCP_SERVER=true, with `gradio[mcp]` installed). It waits for its turn at
+the models like every visitor.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import gradio as gr
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.settings import RunSettings
+from sidecar_core.ui import live
+from sidecar_core.ui.model_host import ModelHost
+from sidecar_core.ui.session import Session
+
+
+def add_endpoint(host: ModelHost) -> None:
+    """Add the endpoint to the block that is being built."""
+
+    def summarise(
+        article: str,
+        task: str = "hashtags",
+        document_masking: bool = True,
+        max_tokens: int = 160,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        """Summarise an article in three bullets by speculative decoding; the draft model then
+        writes hashtags (or another task) for the summary on the side.
+
+        Args:
+            article: the text to summarise.
+            task: what the draft writes: hashtags, headline, keywords, category or french.
+            document_masking: hide the article while that is written.
+            max_tokens: longest summary, in tokens, up to 512.
+            temperature: 0 always takes the likeliest token.
+            seed: matters above temperature 0.
+
+        Returns:
+            The run's figures: `summary`, `alpha`, `acceptance_rate`, `sidecar` and `standalone`
+            with their `tags`, `timings`, `settings`.
+        """
+        settings = dataclasses.replace(
+            RunSettings(),
+            task=task,
+            document_masking=document_masking,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+        )
+        session = Session()
+        try:
+            for _ in live.run(host, session, article, settings):
+                pass
+        except SidecarError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+        return session.runs[-1].report.as_dict()
+
+    gr.api(summarise, api_name="summarise", concurrency_limit=None)
