@@ -26,7 +26,9 @@ from sidecar_core.experiments.devices import (
     Footprint,
     footprint_of,
     shape_of,
+    shape_of_spec,
 )
+from sidecar_core.models.registry import LocalModel, ModelSpec
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from tests.tiny import tiny_model
@@ -96,6 +98,18 @@ def test_a_configuration_without_grouped_heads_has_as_many_caches_as_heads():
     )
     shape = shape_of("plain", config)
     assert (shape.kv_heads, shape.head_dim) == (4, 16)
+
+
+def test_any_model_folder_has_a_shape_by_its_configuration_alone(tmp_path):
+    CONFIGS["SmolLM2-135M-Instruct"].save_pretrained(tmp_path)
+    found = shape_of_spec(ModelSpec("mine", LocalModel(tmp_path)))
+    assert found == dataclasses.replace(SHAPES["SmolLM2-135M-Instruct"], name="mine")
+
+
+def test_a_model_without_a_readable_configuration_is_one_clear_line(tmp_path):
+    with pytest.raises(SidecarError, match="configuration of mine cannot be read") as caught:
+        shape_of_spec(ModelSpec("mine", LocalModel(tmp_path)))
+    assert "\n" not in str(caught.value)
 
 
 def test_a_token_of_the_small_target_takes_28_672_bytes_in_16_bit():
