@@ -53,6 +53,11 @@ class ColumnLayer(DynamicLayer):
             self._buffers[i] = old.new_empty(batch, heads, capacity, dim)
             self._buffers[i][:, :, :filled] = old[:, :, :filled]
 
+    @property
+    def allocated(self) -> int:
+        """Bytes of the buffers, filled or not."""
+        return sum(buffer.numel() * buffer.element_size() for buffer in self._buffers)
+
     def truncate(self, length: int) -> None:
         """Keep the first `length` columns."""
         if self.is_initialized:
@@ -83,6 +88,11 @@ class SegmentedCache(Cache):
     def nbytes(self) -> int:
         """Bytes of the columns in use, over all layers."""
         return sum(t.numel() * t.element_size() for k, v in self._tensors() for t in (k, v))
+
+    @property
+    def allocated(self) -> int:
+        """Bytes of the buffers that hold them: room to grow included."""
+        return sum(layer.allocated for layer in self.layers)
 
     def declare(self, name: str, columns: int) -> None:
         """Say that the next `columns` columns belong to segment `name`."""

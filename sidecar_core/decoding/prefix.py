@@ -8,6 +8,7 @@ tokens gets the same columns, and nobody can tell but by speed.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +18,19 @@ from sidecar_core.decoding.passes import forward
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Segment
 
-CHUNK = {"cpu": 64, "cuda": 1024}
-"""Tokens per prefill pass. A Stop waits for one chunk; larger chunks read a little faster."""
+FIRST_CHUNK = {"cpu": 32, "cuda": 1024}
+"""Tokens of the first prefill pass."""
+
+CHUNK_SECONDS = 0.6
+"""Aim for later passes: larger chunks read faster, but a Stop waits for the chunk under way."""
+
+MOST = 1024
 
 
-def chunk_size(model: LoadedModel) -> int:
-    return CHUNK.get(model.device.type, 256)
+def next_chunk(tokens: int, seconds: float) -> int:
+    """The size that would have taken CHUNK_SECONDS, in steps of 32, and at most doubled."""
+    wanted = int(tokens * CHUNK_SECONDS / max(seconds, 1e-6)) // 32 * 32
+    return max(32, min(wanted, 2 * tokens, MOST))
 
 
 def prefill(
@@ -30,8 +38,10 @@ def prefill(
 ) -> Iterator[int]:
     """Read `segments` into `cache` from `position` on; yields the tokens done after each chunk."""
     named = [(segment.name, token) for segment in segments for token in segment.ids]
-    size = chunk_size(model)
-    for start in range(0, len(named), size):
+    size = FIRST_CHUNK.get(model.device.type, 256)
+    start = 0
+    while start < len(named):
+        began = time.perf_counter()
         chunk = named[start : start + size]
         forward(
             model,
@@ -41,7 +51,9 @@ def prefill(
             segment=[(name, 1) for name, _ in chunk],
             rows=0,
         )
-        yield start + len(chunk)
+        start += len(chunk)
+        size = next_chunk(len(chunk), time.perf_counter() - began)
+        yield start
 
 
 Key = tuple[str, tuple[int, ...]]
@@ -69,7 +81,7 @@ class PrefixStore:
     def put(self, model: LoadedModel, segments: Sequence[Segment], cache: SegmentedCache) -> None:
         """Keep `cache`, unless it alone is larger than the store."""
         with self._lock:
-            if cache.nbytes > self.max_bytes:
+            if cache.allocated > self.max_bytes:
                 return
             self._entries[_key(model, segments)] = cache
             while self.nbytes > self.max_bytes:
@@ -82,8 +94,8 @@ class PrefixStore:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all stored columns."""
-        return sum(cache.nbytes for cache in self._entries.values())
+        """Bytes of memory that the stored columns take."""
+        return sum(cache.allocated for cache in self._entries.values())
 
 
 def _key(model: LoadedModel, segments: Sequence[Segment]) -> Key:
