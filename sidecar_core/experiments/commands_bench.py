@@ -24,7 +24,7 @@ def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -
 
 def bench_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run the contest; the result object."""
-    from sidecar_core.experiments.bench import Contest, table
+    from sidecar_core.experiments.bench import Contest, resident_after_run, table
     from sidecar_core.models.loading import load_pair, load_plain
     from sidecar_core.terminal import load_progress
 
@@ -33,11 +33,13 @@ def bench_command(arguments: argparse.Namespace) -> dict[str, Any]:
     progress = load_progress()
     options: dict[str, Any] = {"device": arguments.device, "progress": progress}
     auto = load_pair(arguments.pair, precision=arguments.precision, **options)
+    resident = resident_after_run(auto)  # before anything else takes memory
     fp32 = plain = None
     if not arguments.only_auto:
         fp32 = load_pair(arguments.pair, precision="fp32", **options)
         plain = load_plain(arguments.pair, **options)
     contest = Contest(fp32, auto, plain, tokens=arguments.tokens)
+    contest.bench.rss_bytes = resident
     for step in contest.repeats(arguments.repeats):
         print(step, file=sys.stderr)
     print(table(contest.bench), file=sys.stderr if arguments.json else sys.stdout)
