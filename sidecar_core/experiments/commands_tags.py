@@ -123,8 +123,10 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     names = CONDITIONS
     if arguments.conditions:
         names = tuple(n.strip() for n in arguments.conditions.split(",") if n.strip())
+    if arguments.samples is None:
+        arguments.samples = LeakSettings().samples if single else corpus_leak.SAMPLES
     settings = LeakSettings(
-        samples=arguments.samples or (60 if single else corpus_leak.SAMPLES),
+        samples=arguments.samples,
         temperature=arguments.temperature,
         seed=arguments.seed,
         watch=arguments.watch,
@@ -146,7 +148,6 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
         if not fold.complete:
             first = fold.skipped[0]
             raise SidecarError(f"No article could be sampled; {first.where}: {first.why}")
-    arguments.samples = settings.samples
     result = fold.as_dict() | _about(engine, corpus, arguments)
     if arguments.csv:
         rows = result["per_document"] if "per_document" in result else result["tags"]

@@ -171,6 +171,7 @@ def test_every_command_prints_a_table_for_people(engine, article, corpus, capsys
     ("arguments", "complaint"),
     [
         (["leak", "{article}", "--samples", "9999"], "samples is 9999"),
+        (["leak", "{article}", "--samples", "0"], "samples is 0"),
         (["leak", "{article}", "--conditions", "nobody"], "no condition nobody"),
         (["leak", "{corpus}", "--summary", "{article}"], "belongs to one article"),
         (["leak", "{article}", "--figure", "leaks.png"], "not an .svg file"),
