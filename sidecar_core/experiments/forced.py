@@ -30,8 +30,8 @@ from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Prompt
 
 ROWS = 64
-"""About how many rows are taken at a time. Summaries are parted evenly: few rows cost nearly as much
-as many."""
+"""About how many rows are taken at a time. Summaries are parted evenly, since a few rows cost
+nearly as much as many."""
 
 
 @dataclass(slots=True)
