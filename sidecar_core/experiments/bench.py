@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -29,16 +30,8 @@ from sidecar_core.settings import RunSettings
 SHORT = 2
 """Tokens of the call that is taken off: prompt read by both models, nothing else."""
 
-TEXT = (
-    "The regional rail operator said on Monday that night trains between the coast and the lake "
-    "district will return in spring after a break of eleven years. Two trains a night, with forty "
-    "beds each, are to leave at ten and arrive before breakfast. Tickets start at the price of a "
-    "day seat, and bicycles travel free. The operator bought the coaches second-hand and had them "
-    "rebuilt in its own works, where sixty people found a job. Hotels along the lake had asked for "
-    "the line for years; residents near the yards fear noise in the small hours, and the "
-    "operator promised rubber sleepers and a curfew for shunting. A citizens' group wants the "
-    "promise in writing. If the trains are full on most nights by autumn, a third will be added."
-)
+ARTICLE = Path(__file__).parents[2] / "assets" / "examples" / "night-train.txt"
+"""400 words; with the prompt around them about as long as the reference's mean prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +92,7 @@ class Bench:
 
 def resident_after_run(pair: Pair) -> int:
     """Bytes this process holds (mapped weights included) behind one whole run of `pair`."""
-    for _ in Engine(pair).stream(TEXT, RunSettings(max_tokens=32)):
+    for _ in Engine(pair).stream(ARTICLE.read_text(encoding="utf-8"), RunSettings(max_tokens=32)):
         pass
     return int(psutil.Process().memory_info().rss)
 
@@ -117,10 +110,11 @@ class Contest:
         plain: tuple[PreTrainedModel, PreTrainedModel] | None,
         *,
         tokens: int,
-        text: str = TEXT,
+        text: str | None = None,
     ) -> None:
         self.engines = {"auto": Engine(auto)} | ({"fp32": Engine(fp32)} if fp32 else {})
-        self.plain, self.tokens, self.text = plain, tokens, text
+        self.plain, self.tokens = plain, tokens
+        self.text = text or ARTICLE.read_text(encoding="utf-8")
         for engine in self.engines.values():
             engine.stop_ids = frozenset()  # nobody may end early
         self.settings = RunSettings(max_tokens=tokens)

@@ -1,18 +1,21 @@
 """Linear layers for the CPU: few rows fast in fp32, and int8 weights.
 
 Decoding multiplies by one row, verification by γ + 1, and memory bandwidth sets the pace of both.
-Milliseconds for one layer of 1536 → 8960 on two cores, by rows, weights out of cache:
+Milliseconds (best of 12 to 16) for one layer of 1536 → 8960 on two cores, by rows, weights out of
+cache, on an AVX-512 machine with bf16 units:
 
-    rows                                   1      2      5      8     16     64    256
-    fp32 `F.linear`                      3.9   17.9   13.2   16.4   47.2     52    126
-    fp32 `(W @ x.T).T`                   6.6    8.4   10.7   12.9   24.4     41     97
-    bf16 `F.linear`                      4.2    6.4    2.8    3.4    8.9     12     41
-    int8 `_weight_int8pack_mm`           1.0    1.7    3.1    4.2    9.6     34      –
-    int8 widened to bf16, then bf16      5.3    4.3    5.0    5.5    6.8     13     39
+    rows                                   1      2      4      5      8     64    256
+    fp32 `F.linear`                      3.3    6.6    8.0    6.9    8.7     43    104
+    fp32 `(W @ x.T).T`                   3.3    3.1    6.7    8.6    7.7     28     85
+    fp32 oneDNN, weights as they lie     2.0    2.3    2.7    3.5    4.7     24      –
+    bf16 `F.linear`                      2.7    3.7      –    2.8    3.4      8     35
+    int8 `_weight_int8pack_mm`           1.0    0.9    1.1    1.5    2.2     33      –
+    int8 widened to bf16, then bf16      4.8    4.3      –    5.0    5.5     12     39
+    torchao 0.18 int8 weight-only, bf16  2.9      –      –    3.0      –     15      –
 
-(an AVX-512 machine with bf16 units; one with AVX2 alone shows the same order for fp32 and int8, and
-bf16 five times slower). So: fp32 is multiplied the other way round from two rows on, and int8 goes
-through the packed kernel for few rows and is widened block by block for many.
+(a machine with AVX2 alone shows the same order for fp32 and int8, and bf16 five times slower). So:
+fp32 goes through oneDNN, which `F.linear` leaves out in favour of a BLAS that is slow for few rows;
+int8 through the packed kernel for few rows, and is widened block by block for many.
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ from torch.nn import functional as F
 NARROW = 8
 """Most rows that the packed int8 kernel is used for."""
 
-BLOCK_BYTES = 1 << 22
-"""Size of a widened block of weights: small enough to be reused by the allocator."""
+BLOCK_BYTES = 1 << 24
+"""Size of a widened block of weights: small enough to be reused by the allocator, large enough that
+threads seldom wait for each other."""
 
 
 def has_bf16_units() -> bool:
@@ -34,17 +38,21 @@ def has_bf16_units() -> bool:
     return bool(probe and probe())
 
 
+def linear_fp32(
+    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """`F.linear` of fp32 rows [n, in] and weights [out, in] by oneDNN, where torch has it."""
+    if torch.backends.mkldnn.is_available():
+        return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return F.linear(rows, weight, bias)
+
+
 class FewRowsLinear(nn.Linear):
     """`nn.Linear` in fp32 that does not slow down at 2 rows; equal to it up to rounding."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[..., in] → [..., out]."""
-        rows = x.reshape(-1, self.in_features)
-        if len(rows) == 1:
-            return super().forward(x)
-        y = (self.weight @ rows.T).T
-        if self.bias is not None:
-            y = y + self.bias
+        y = linear_fp32(x.reshape(-1, self.in_features), self.weight, self.bias)
         return y.reshape(*x.shape[:-1], self.out_features)
 
 
@@ -95,10 +103,11 @@ class Int8Linear(nn.Module):
 
     def _widened(self, rows: torch.Tensor) -> torch.Tensor:
         y = torch.empty(len(rows), self.out_features)
+        multiply = linear_fp32 if rows.dtype == torch.float32 else F.linear
         step = max(1, BLOCK_BYTES // (self.in_features * rows.element_size()))
         for start in range(0, self.out_features, step):
             block = self.weight[start : start + step].to(rows.dtype)
-            y[:, start : start + step] = F.linear(rows, block)
+            y[:, start : start + step] = multiply(rows, block)
         return y.mul_(self.scale.float())
 
 
