@@ -17,6 +17,7 @@ ORDER = (
     "draft_text",
     "positions",
     "gamma",
+    "adaptive",
     "temperature",
     "top_p",
     "top_k",
@@ -94,6 +95,13 @@ def more() -> dict[str, Any]:
         )
     with gr.Row(elem_classes="sliders"):
         gamma = _slider("gamma", "γ: drafts per round", "0: no draft", 1)
+        adaptive = gr.Checkbox(
+            DEFAULTS.adaptive,
+            label="Adapt γ",
+            info="Draft as many as pay best, by the acceptance and the speed measured so far.",
+            elem_id="adaptive",
+            min_width=120,
+        )
         max_tokens = _slider("max_tokens", "Longest summary", "in tokens", 1)
         temperature = _slider("temperature", "Temperature", "0: greedy", 0.05)
         top_p = _slider("top_p", "Top-p", "1: off", 0.01)
@@ -113,6 +121,7 @@ def more() -> dict[str, Any]:
         "draft_text": draft_text,
         "positions": positions,
         "gamma": gamma,
+        "adaptive": adaptive,
         "temperature": temperature,
         "top_p": top_p,
         "top_k": top_k,
