@@ -136,3 +136,5 @@ def test_every_module_that_the_readme_names_is_there() -> None:
     for module, names in imports:
         for name in names.split(", "):
             assert hasattr(importlib.import_module(module), name)
+    for path in re.findall(r"assets/[\w./-]+", readme):
+        assert (ROOT / path).exists(), path
