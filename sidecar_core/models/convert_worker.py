@@ -87,7 +87,9 @@ def read(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTok
     )
     options = {"local_files_only": True, "trust_remote_code": False, **file}
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options, **how)
+        model, found = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, output_loading_info=True, **options, **how
+        )
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
     except MemoryError as error:
         raise SidecarError(
@@ -99,6 +101,10 @@ def read(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTok
             f"{path.name} cannot be read ({why}); it is damaged or of a kind that transformers "
             "does not know. Fetch it again or take another file."
         ) from error
+    if lacking := sorted(found["missing_keys"]):  # transformers would have made them up
+        raise SidecarError(
+            f"{path.name} lacks {lacking[0]} and {len(lacking) - 1} more weights; fetch it again."
+        )
     model.hf_quantizer = None  # the weights are plain now; with the mark they could not be saved
     return model, tokenizer
 

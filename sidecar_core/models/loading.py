@@ -122,6 +122,9 @@ def load_plain(
 def _files(spec: PairSpec, form: Precision, tell: Progress) -> list[tuple[Weights, Path]]:
     """Target and draft with the folders to load them from."""
     found = [resolve(model, tell) for model in (spec.target, spec.draft)]
+    for weights in found:
+        if not weights.is_gguf:  # refused before it is converted
+            require_plain_decoder(load_config(weights.path))
     as_it_is = [form != "int8" and not weights.is_gguf for weights in found]
     return [
         (weights, weights.path if plain else convert(weights, form, tell))

@@ -25,6 +25,7 @@ from tests.toy_tokenizers import CORPUS, toy_tokenizer
 
 SMALL = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 64}
 IDS = torch.arange(30)[None]
+ARTICLES = Path(__file__).parents[3] / "shared" / "articles"
 
 
 @pytest.fixture(scope="session")
@@ -332,6 +333,70 @@ def test_left_out_layers_are_those_named_and_the_rest_is_untouched(tmp_path: Pat
         again = part(input_ids=IDS[:, :1], cache=step.cache, position_ids=torch.tensor([[30]]))
         whole_again = part(input_ids=torch.cat([IDS, IDS[:, :1]], 1))
     torch.testing.assert_close(again.logits[:, -1], whole_again.logits[:, -1], atol=1e-5, rtol=1e-4)
+
+
+def overlap(ours: torch.nn.Module, theirs: torch.nn.Module, ids: torch.Tensor = IDS) -> float:
+    """Mean Σ min(p, q) over all positions."""
+    with torch.no_grad():
+        p, q = (network(input_ids=ids).logits.softmax(-1) for network in (ours, theirs))
+    return float(torch.minimum(p, q).sum(-1).mean())
+
+
+def test_a_folder_in_int8_is_converted_once_and_keeps_the_distribution(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{folders[0]},{folders[1]}"
+    exact, pair = load_pair(name, precision="fp32"), load_pair(name, precision="int8")
+    assert pair.target.precision == "int8"
+    assert pair.target.fingerprint != exact.target.fingerprint
+    assert pair.target.weight_bytes < 0.4 * exact.target.weight_bytes
+    for ours, theirs in ((pair.target, exact.target), (pair.draft, exact.draft)):
+        assert overlap(ours.network, theirs.network) > 0.9
+        assert ours.eos_ids == theirs.eos_ids
+    monkeypatch.setattr(convert, "_run_worker", None)
+    again = load_pair(name, precision="int8")
+    assert torch.equal(logits(again.target.network), logits(pair.target.network))
+
+
+def test_bf16_of_a_gguf_file_is_its_fp32_form_rounded(gguf_file: Path) -> None:
+    pair = load_pair(f"{gguf_file},{gguf_file}", precision="bf16")
+    plain = AutoModelForCausalLM.from_pretrained(
+        gguf_file.parent, dtype=torch.float32, gguf_file=gguf_file.name
+    )
+    ours = dict(pair.target.network.named_parameters())
+    for name, weight in plain.named_parameters():
+        assert torch.equal(ours[name], weight.bfloat16()), name
+
+
+def test_weights_that_lack_a_tensor_are_not_converted(folders: tuple[Path, Path]) -> None:
+    weights = load_file(folders[0] / "model.safetensors")
+    del weights["model.norm.weight"]
+    save_file(weights, folders[0] / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(SidecarError, match=r"lacks model\.norm\.weight"):
+        load_pair(f"{folders[0]},{folders[1]}", precision="int8")
+
+
+@pytest.mark.smol
+def test_smol_in_int8_keeps_the_distribution_on_real_text(smol) -> None:  # type: ignore[no-untyped-def]
+    article = ARTICLES / "theia.txt"
+    if not article.exists():
+        pytest.skip("no real articles here")
+    quick = load_pair("smol", precision="int8", device="cpu")
+    ids = smol.tokenizer(article.read_text("utf-8")[:2000], return_tensors="pt")["input_ids"]
+    assert overlap(quick.target.network, smol.target.network, ids) > 0.95
+    assert overlap(quick.draft.network, smol.draft.network, ids) > 0.95
+
+
+@pytest.mark.coder
+def test_coder_in_int8_keeps_the_distribution_on_real_text(coder) -> None:  # type: ignore[no-untyped-def]
+    article = ARTICLES / "yahya_rashid.txt"
+    if not article.exists():
+        pytest.skip("no real articles here")
+    quick = load_pair("coder", precision="int8", device="cpu")
+    ids = coder.tokenizer(article.read_text("utf-8")[:1200], return_tensors="pt")["input_ids"]
+    for ours, exact in ((quick.target, coder.target), (quick.draft, coder.draft)):
+        assert overlap(ours.network, exact.network, ids) > 0.97
+        assert ours.weight_bytes < 0.35 * exact.weight_bytes
 
 
 @pytest.mark.smol
