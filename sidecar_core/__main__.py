@@ -86,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
 
     fetch = commands.add_parser("fetch", help="download and convert a pair's weights")
     fetch.add_argument("pair", metavar="PAIR")
+    fetch.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
     fetch.add_argument("--json", action="store_true", help="print one JSON object")
     fetch.set_defaults(handler=fetch_command)
     for register in EXPERIMENTS:
@@ -158,9 +159,9 @@ def fetch_command(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.models.loading import fetch
     from sidecar_core.terminal import load_progress
 
-    fetch(arguments.pair, load_progress())
-    print(f"{arguments.pair} is ready.", file=sys.stderr)
-    return {"pair": arguments.pair, "ready": True}
+    name, _ = fetch(arguments.pair, load_progress(), arguments.precision)
+    print(f"{name} is ready.", file=sys.stderr)
+    return {"pair": name, "ready": True}
 
 
 def read_text(name: str) -> str:

@@ -43,14 +43,17 @@ if TYPE_CHECKING:
 _DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
-def fetch(name: str = "auto", progress: Progress | None = None) -> tuple[str, str]:
-    """Brings a pair's weights to this machine without loading them: (pair's name, note).
+def fetch(
+    name: str = "auto", progress: Progress | None = None, precision: str = "auto"
+) -> tuple[str, str]:
+    """Brings a pair's weights to this machine, converted to the form that `load_pair` would use,
+    without loading them: (pair's name, note).
 
     Raises SidecarError where `load_pair` would for lack of weights.
     """
     spec, note = choose(name)
-    for model in (spec.target, spec.draft):
-        resolve(model, progress or silent)
+    form, _ = choose_precision(precision, _device(None))
+    _files(spec, form, progress or silent)
     return spec.name, note
 
 
