@@ -29,7 +29,7 @@ client = Client(url)
 result = client.predict(article, task="headline", max_tokens=60, api_name="/summarise")
 print(result["summary"], result["sidecar"]["tags"])
 """
-"""The example in the README."""
+"""The client example of the documentation."""
 
 
 def host() -> ModelHost:
