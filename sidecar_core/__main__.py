@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         result = arguments.handler(arguments)
         if arguments.json and result is not None:
-            print(json.dumps(result, ensure_ascii=False))
+            print(json.dumps(result, ensure_ascii=False, allow_nan=False))
     except SidecarError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

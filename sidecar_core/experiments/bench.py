@@ -54,7 +54,7 @@ class Bench:
     first_token: dict[str, list[float]] = field(default_factory=dict)
     overhead: list[float] = field(default_factory=list)
     overlap: list[float] = field(default_factory=list)
-    alpha: dict[str, float] = field(default_factory=dict)
+    alpha: dict[str, float | None] = field(default_factory=dict)
     passes: dict[str, dict[str, float]] = field(default_factory=dict)
     rss_bytes: int = 0
     cache_bytes: dict[str, int] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class Contest:
             self._first_token("warm", engine)
         report = self._summary(engine, settings)
         assert report.summary is not None
-        self.bench.alpha[name] = report.alpha if report.alpha is not None else float("nan")
+        self.bench.alpha[name] = report.alpha
         timings = self.last_timings
         seconds = sum(timings[s] for s in ("target_passes", "draft_passes", "overlap", "engine"))
         if name == precision:
@@ -243,7 +243,7 @@ def table(bench: Bench) -> str:
         lines.append(
             f"{name:24}{bench.median(name):10.2f}"
             + (f"{ratio:12.2f}" if ratio is not None else f"{'–':>12}")
-            + (f"{alpha:8.3f}" if alpha is not None and alpha == alpha else f"{'–':>8}")
+            + (f"{alpha:8.3f}" if alpha is not None else f"{'–':>8}")
             + (f"{passes['target_ms']:11.0f} ms{passes['draft_ms']:10.0f} ms" if passes else "")
         )
     result = bench.as_dict()
