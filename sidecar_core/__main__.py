@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         result = arguments.handler(arguments)
         if arguments.json and result is not None:
-            print(json.dumps(result, ensure_ascii=False, allow_nan=False))
+            print(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
     except SidecarError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -48,6 +49,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     return 0
+
+
+def _finite(value: Any) -> Any:
+    """`value` with None for every number that JSON does not know (NaN, infinity)."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def parser() -> argparse.ArgumentParser:
