@@ -110,8 +110,8 @@ def test_two_clients_see_only_their_own(served: Served) -> None:
     assert served.engine.most_active == 1
 
 
-def test_the_api_offers_the_run_and_nothing_else(client: Any) -> None:
-    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/run"]
+def test_the_api_offers_the_run_and_its_plain_form_and_nothing_else(client: Any) -> None:
+    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/run", "/summarise"]
 
 
 def test_a_run_sends_at_most_three_times_what_it_ends_with() -> None:
