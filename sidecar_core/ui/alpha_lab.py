@@ -12,7 +12,7 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.conditions import ABOUT
 from sidecar_core.experiments.corpus import MAX_CHARS, Document, read_jsonl
 from sidecar_core.prompts import clean
-from sidecar_core.ui import alpha_run, words
+from sidecar_core.ui import alpha_run, controls, words
 from sidecar_core.ui.alpha_run import LabSession
 from sidecar_core.ui.live import check_size
 from sidecar_core.ui.model_host import ModelHost
@@ -109,7 +109,7 @@ class _Lab:
             concurrency_limit=None,  # the host's turnstile lets them in one by one
             **QUIET,
         )
-        self.stop.click(self.on_stop, self.session, [self.status, self.stop], queue=False, **QUIET)
+        controls.stops(self.stop, self.session)
         self.upload.upload(
             self.read, [self.session, self.upload], [self.loaded, self.source], **QUIET
         )
@@ -151,10 +151,6 @@ class _Lab:
             return session.documents[: max(1, int(limit))], session.skipped
         check_size(article)
         return (Document("the article on the page", clean(article)),), ()
-
-    def on_stop(self, session: LabSession) -> tuple[Any, ...]:
-        session.stop.set()
-        return status("Stopping after this step …", "busy"), gr.Button(interactive=False)
 
     def read(self, session: LabSession, data: bytes) -> tuple[Any, ...]:
         """Keep an upload's articles for this tab, and say what was found in it."""

@@ -201,7 +201,7 @@ class _Page:
                 api_visibility="private",
                 **running,
             )
-        self.stop.click(self.on_stop, self.session, [self.status, self.stop], queue=False, **QUIET)
+        controls.stops(self.stop, self.session)
 
         # One handler for everything that changes what it shows, so that answers keep their order.
         gr.on(
@@ -260,10 +260,6 @@ class _Page:
                 raise gr.Error(str(error), print_exception=False) from error
 
         return run
-
-    def on_stop(self, session: Session) -> tuple[Any, ...]:
-        session.stop.set()
-        return status("Stopping after this step …", "busy"), gr.Button(interactive=False)
 
     def look(self, article: str, *values: Any) -> tuple[Any, ...]:
         """Token count, the offer to cut, and the attention map, for what is on the page now."""

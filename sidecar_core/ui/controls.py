@@ -130,6 +130,23 @@ def more() -> dict[str, Any]:
     }
 
 
+def stops(button: Any, session: Any) -> None:
+    """Let `button` set the `stop` of the state in `session`.
+
+    What was stopped says so itself. The handler has no outputs, since its answer could come behind
+    the last view and cover it; the button is disabled in the browser.
+    """
+    button.click(
+        lambda session: session.stop.set(),
+        session,
+        None,
+        queue=False,
+        show_progress="hidden",
+        api_visibility="private",
+    )
+    button.click(None, None, button, js="() => ({__type__: 'update', interactive: false})")
+
+
 def _slider(name: str, label: str, info: str, step: float) -> Any:
     limits = RANGES[name]
     return gr.Slider(

@@ -44,6 +44,9 @@ HINT = "Flip a switch and start again: earlier runs stay in the chart as thin li
 STOPPED = "Stopped. What was written so far stays; Start begins anew."
 
 
+STOPPING = status("Stopping after this step …", "busy")
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """Everything on the page that a run changes."""
@@ -174,7 +177,7 @@ def run(
         events = engine.stream(article, settings, stop.is_set)
         worker = _Worker(events, host, ticket, session)
         yield live.view()
-        yield from _views(live, worker)
+        yield from _views(live, worker, stop)
         session.counted += 1
         session.keep(live.record(session.counted))
         session.log = live.lines
@@ -245,7 +248,7 @@ def wait_for_turn(
         stop.wait(0.25)
 
 
-def _views(live: LiveRun, worker: _Worker) -> Iterator[View]:
+def _views(live: LiveRun, worker: _Worker, stop: threading.Event) -> Iterator[View]:
     pace = Pace(UPDATES_PER_SECOND)
     quiet_since = time.monotonic()
     changed = False
@@ -266,8 +269,8 @@ def _views(live: LiveRun, worker: _Worker) -> Iterator[View]:
                 return
             live.add(event)
             changed = True
-        if (changed and pace.due()) or time.monotonic() - quiet_since > 1:
-            yield live.view()
+        if (changed and pace.due()) or time.monotonic() - quiet_since > 0.5:
+            yield live.view(STOPPING if stop.is_set() else None)
             changed, quiet_since = False, time.monotonic()
 
 

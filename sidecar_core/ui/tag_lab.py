@@ -15,7 +15,7 @@ from sidecar_core.experiments.cost import BATCHES, Lengths, Scenario, rows
 from sidecar_core.experiments.devices import BYTES, DEVICES, SHAPES, device_named
 from sidecar_core.experiments.leak_report import LeakSettings
 from sidecar_core.prompts import clean
-from sidecar_core.ui import leak_run, words
+from sidecar_core.ui import controls, leak_run, words
 from sidecar_core.ui.leak_run import TagLabSession
 from sidecar_core.ui.live import check_size
 from sidecar_core.ui.model_host import ModelHost
@@ -138,7 +138,7 @@ class _Lab:
             concurrency_limit=None,  # the host's turnstile lets them in one by one
             **QUIET,
         )
-        self.stop.click(self.on_stop, self.session, [self.status, self.stop], queue=False, **QUIET)
+        controls.stops(self.stop, self.session)
         self.save.click(self.json, self.session, self.outbox, **QUIET).success(
             None, self.outbox, self.outbox, js=SAVE
         )
@@ -183,10 +183,6 @@ class _Lab:
                 yield view.status, result, start, gr.Button(interactive=view.running)
         except SidecarError as error:
             raise gr.Error(str(error), print_exception=False) from error
-
-    def on_stop(self, session: TagLabSession) -> tuple[Any, ...]:
-        session.stop.set()
-        return status("Stopping after this step …", "busy"), gr.Button(interactive=False)
 
     def json(self, session: TagLabSession) -> str:
         if session.latest is None or not session.latest.lists:
