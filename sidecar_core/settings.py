@@ -15,6 +15,9 @@ Positions = Literal["natural", "rebased"]
 MAX_ARTICLE_CHARS = 200_000
 """Longer text is refused before it is tokenised."""
 
+MAX_TASK_CHARS = 2_000
+"""Longest suffix and longest cue of a sidecar task."""
+
 MAX_ARTICLE_TOKENS = 4_096
 """Longer articles are refused with their token count; nothing is cut silently."""
 
@@ -45,7 +48,8 @@ class RunSettings:
 
     `gamma` tokens are drafted per round (0: the target decodes alone), or, if `adaptive`, as many
     as pay best by the acceptance and the cost of passes measured so far. `top_k` 0 and `top_p` 1
-    switch those filters off; `temperature` 0 is greedy.
+    switch those filters off; `temperature` 0 is greedy. `task` names a sidecar task; the task
+    "free" is made of `task_suffix` and `task_cue`.
     """
 
     draft_prompt: DraftPrompt = "compound"
@@ -61,6 +65,8 @@ class RunSettings:
     max_tokens: int = 160
     seed: int = 0
     task: str = "hashtags"
+    task_suffix: str = ""
+    task_cue: str = ""
 
     def validate(self) -> RunSettings:
         """Itself, or SidecarError naming the field, its value and its limits."""
@@ -81,6 +87,14 @@ class RunSettings:
             raise SidecarError("An unrelated draft prompt needs some text; type a few words.")
         if not isinstance(self.task, str):
             raise SidecarError("The task must be given by its name.")
+        for name in ("task_suffix", "task_cue"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or len(value) > MAX_TASK_CHARS:
+                raise SidecarError(
+                    f"The task's {name[5:]} must be text of at most {MAX_TASK_CHARS:,} characters."
+                )
+        if self.task == "free" and not self.task_suffix.strip():
+            raise SidecarError("A task of your own needs an instruction; type a sentence.")
         return self
 
     def as_dict(self) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.settings import MAX_TASK_CHARS, RunSettings
 
 MAX_TAGS = 5
-MAX_TASK_CHARS = 2_000
+FREE = "free"
+"""Name of the task in a user's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +264,15 @@ TASKS: Mapping[str, SidecarTask] = MappingProxyType(
 def get_task(name: str) -> SidecarTask:
     """The task of that name. Raises SidecarError for any other."""
     if name not in TASKS:
-        raise SidecarError(f"There is no task {name!r}; choose one of {', '.join(TASKS)}.")
+        raise SidecarError(f"There is no task {name!r}; choose one of {', '.join((*TASKS, FREE))}.")
     return TASKS[name]
+
+
+def task_of(settings: RunSettings) -> SidecarTask:
+    """The task that the settings name, or make of their own suffix and cue. Raises SidecarError."""
+    if settings.task == FREE:
+        return free_task(settings.task_suffix, settings.task_cue)
+    return get_task(settings.task)
 
 
 def check_tasks(tasks: Sequence[SidecarTask]) -> tuple[SidecarTask, ...]:
@@ -297,7 +306,7 @@ def free_task(suffix: str, cue: str = "") -> SidecarTask:
             "shorten them."
         )
     return SidecarTask(
-        name="free",
+        name=FREE,
         label="Your task",
         suffix=" " + suffix.strip(),
         cue="\n\n" + cue.strip(),

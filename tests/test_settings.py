@@ -68,6 +68,9 @@ def test_whole_numbers_must_be_whole(name: str) -> None:
         ({"draft_text": "a" * 4_001}, "4,000"),
         ({"draft_text": None}, "4,000"),
         ({"draft_prompt": "unrelated", "draft_text": " \n"}, "type a few words"),
+        ({"task": "free"}, "needs an instruction"),
+        ({"task": "free", "task_suffix": "a" * 2_001}, "suffix must be text of at most 2,000"),
+        ({"task_cue": None}, "cue must be text"),
         ({"task": 3}, "task"),
     ],
 )

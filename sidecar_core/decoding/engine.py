@@ -40,7 +40,7 @@ from sidecar_core.events import (
 from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.prompts import Prompt, PromptBuilder, check_article
 from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
-from sidecar_core.tasks import SidecarTask, check_tasks, get_task
+from sidecar_core.tasks import SidecarTask, check_tasks, task_of
 from sidecar_core.text import TokenStream
 
 NO_SIDECAR = (
@@ -92,7 +92,7 @@ class Engine:
             len(self.prompts.plain(task.suffix))
             + len(self.prompts.plain(task.cue))
             + task.max_tokens
-            for task in tasks or (get_task(settings.task),)
+            for task in tasks or (task_of(settings),)
         )
         return min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - longest)
 
@@ -101,7 +101,7 @@ class Engine:
     ) -> Prompts:
         """Checked prompts for a run; the draft's holds the suffix of the first of `tasks`, or of
         the settings' task. Raises SidecarError for an article that cannot be used."""
-        tasks = tasks or (get_task(settings.task),)
+        tasks = tasks or (task_of(settings),)
         article = check_article(article, self.prompts, self.article_limit(settings, tasks))
         full = self.prompts.article(article, tasks[0].suffix)
         suffix = full.segment("suffix").ids
@@ -136,7 +136,7 @@ class Engine:
         SidecarError, before the first event for bad input, in the middle behind a RunFailed.
         """
         settings = (settings or RunSettings()).validate()
-        tasks = check_tasks(tasks or (task or get_task(settings.task),))
+        tasks = check_tasks(tasks or (task or task_of(settings),))
         settings = dataclasses.replace(settings, task=tasks[0].name)
         run = _Run(self, settings, self.build_prompts(article, settings, tasks), tasks, stop)
         return run.events()

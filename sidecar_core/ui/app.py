@@ -110,8 +110,8 @@ class _Page:
             first.text if first else "",
             label="Article",
             placeholder="Paste an article here.",
-            lines=15,
-            max_lines=15,
+            lines=11,
+            max_lines=11,
             autoscroll=False,
             elem_id="article",
         )
@@ -126,7 +126,7 @@ class _Page:
                 elem_id="upload",
                 min_width=120,
             )
-        chosen = controls.toggles()
+        chosen = controls.tasks() | controls.toggles()
         with gr.Row(elem_id="go"):
             self.start = gr.Button("Start", variant="primary", elem_id="start", min_width=100)
             self.stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=80)
@@ -149,12 +149,12 @@ class _Page:
                 )
         with gr.Row(elem_id="taggers"):
             with gr.Column(elem_classes="card", elem_id="sidecar-card", min_width=240):
-                _html(words.SIDECAR_HEAD, elem_classes="head")
-                self.sidecar = _html(_empty_column(), html_template=words.TAGS, elem_id="sidecar")
+                self.sidecar = _html(
+                    _empty_column(), html_template=words.SIDECAR, elem_id="sidecar"
+                )
             with gr.Column(elem_classes="card", elem_id="standalone-card", min_width=240):
-                _html(words.STANDALONE_HEAD, elem_classes="head")
                 self.standalone = _html(
-                    _empty_column(), html_template=words.TAGS, elem_id="standalone"
+                    _empty_column(), html_template=words.STANDALONE, elem_id="standalone"
                 )
 
     def _below(self) -> None:

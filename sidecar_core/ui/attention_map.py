@@ -17,7 +17,7 @@ NAMES = {
     "head": ("H", "opening", "chat template and “Document:”"),
     "document": ("D", "document", "the article"),
     "instruction": ("I", "instruction", "“summarize in 3 bullets …”"),
-    "suffix": ("X", "suffix", "“then output hashtags …”, read by the draft alone"),
+    "suffix": ("X", "suffix", "the sidecar's instruction, read by the draft alone"),
     "tail": ("A", "chat tail", "chat template between question and answer"),
     "summary": ("S", "summary", "what is written"),
     "tags": ("T", "tags", "the forced opening of the tag list, and the tags"),
@@ -59,7 +59,7 @@ def rows(order: Sequence[str], settings: RunSettings) -> tuple[Row, ...]:
         Row("Draft, summary", "drafts the summary", cells("summary")),
     ]
     if "suffix" in order:
-        readers.append(Row("Draft, tags", "writes the hashtags", cells("tags")))
+        readers.append(Row("Draft, tags", "writes on the side", cells("tags")))
     return tuple(readers)
 
 
@@ -69,7 +69,7 @@ def attention_map(lengths: Mapping[str, int], settings: RunSettings) -> str:
         return (
             '<p class="quiet">The draft reads only the text you typed, never the article: it '
             "guesses blindly, the target rejects almost everything, and the summary stays the "
-            "target's own. There is nothing in the draft's memory to make hashtags from.</p>"
+            "target's own. There is nothing in the draft's memory to make tags from.</p>"
         )
     order = DEFERRED if settings.draft_prompt == "identical" else COMPOUND
     weights = [_weight(lengths.get(name)) for name in order]

@@ -6,7 +6,8 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.settings import RANGES, RunSettings
+from sidecar_core.settings import MAX_TASK_CHARS, RANGES, RunSettings
+from sidecar_core.tasks import FREE, TASKS
 
 DEFAULTS = RunSettings()
 
@@ -23,6 +24,9 @@ ORDER = (
     "top_k",
     "max_tokens",
     "seed",
+    "task",
+    "task_suffix",
+    "task_cue",
 )
 """The components' order wherever they are inputs or outputs."""
 
@@ -43,6 +47,38 @@ def values_of(settings: RunSettings) -> list[Any]:
     return [getattr(settings, name) for name in ORDER]
 
 
+def tasks() -> dict[str, Any]:
+    """What the draft makes of the summary: one of the tasks, or one in the visitor's words."""
+    with gr.Column(elem_id="own-task", visible=False, min_width=0) as own:
+        suffix = gr.Textbox(
+            DEFAULTS.task_suffix,
+            label="Your instruction",
+            placeholder="After the summary, output …",
+            lines=2,
+            max_lines=4,
+            max_length=MAX_TASK_CHARS,
+            elem_id="task-suffix",
+        )
+        cue = gr.Textbox(
+            DEFAULTS.task_cue,
+            label="The answer opens with",
+            placeholder="for example “Questions:”; may be empty",
+            lines=1,
+            max_lines=2,
+            max_length=MAX_TASK_CHARS,
+            elem_id="task-cue",
+        )
+    with gr.Row(elem_id="task-row"):
+        task = gr.Dropdown(
+            [*((task.label, name) for name, task in TASKS.items()), ("Your own …", FREE)],
+            value=DEFAULTS.task,
+            label="The sidecar writes",
+            elem_id="task",
+        )
+    task.change(None, task, own, js=f"(t) => ({{__type__: 'update', visible: t === '{FREE}'}})")
+    return {"task": task, "task_suffix": suffix, "task_cue": cue}
+
+
 def toggles() -> dict[str, Any]:
     """The two switches that the page is about."""
     return {
@@ -56,7 +92,7 @@ def toggles() -> dict[str, Any]:
         "document_masking": gr.Checkbox(
             DEFAULTS.document_masking,
             label="Document masking",
-            info="Hide the article from the draft while it writes the hashtags.",
+            info="Hide the article from the draft while it writes what comes behind the summary.",
             elem_classes="switch",
             elem_id="document-masking",
         ),

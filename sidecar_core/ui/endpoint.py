@@ -29,17 +29,21 @@ def add_endpoint(host: ModelHost) -> None:
         max_tokens: int = 160,
         temperature: float = 0.0,
         seed: int = 0,
+        instruction: str = "",
+        opening: str = "",
     ) -> dict[str, Any]:
         """Summarise an article in three bullets by speculative decoding; the draft model then
         writes hashtags (or another task) for the summary on the side.
 
         Args:
             article: the text to summarise.
-            task: what the draft writes: hashtags, headline, keywords, category or french.
+            task: what the draft writes: hashtags, headline, keywords, category, french, or free.
             document_masking: hide the article while that is written.
             max_tokens: longest summary, in tokens, up to 512.
             temperature: 0 always takes the likeliest token.
             seed: matters above temperature 0.
+            instruction: what a free task asks for ("After the summary, output …").
+            opening: what the answer to a free task opens with.
 
         Returns:
             The run's figures: `summary`, `alpha`, `acceptance_rate`, `sidecar` and `standalone`
@@ -52,6 +56,8 @@ def add_endpoint(host: ModelHost) -> None:
             max_tokens=max_tokens,
             temperature=temperature,
             seed=seed,
+            task_suffix=instruction,
+            task_cue=opening,
         )
         session = Session()
         try:

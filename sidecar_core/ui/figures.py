@@ -111,6 +111,8 @@ def alpha_figure(
     figure.update_xaxes(title={"text": "round", "standoff": 4}, row=2, col=1)
     figure.update_yaxes(**axis | {"showgrid": True, "gridcolor": "rgba(138,138,134,0.25)"})
     figure.update_yaxes(tickformat=".2f", nticks=5, row=1, col=1)
+    if not any(series.alphas() for series in (current, *(s for _, s in ghosts))):
+        figure.update_yaxes(range=[0, 1], row=1, col=1)
     figure.update_yaxes(title={"text": "drafts"}, showgrid=False, nticks=3, row=2, col=1)
     figure.update_layout(
         template="none",

@@ -119,7 +119,7 @@ class LiveRun:
                 share = report.emitted / self.settings.max_tokens
                 return status("The draft proposes, the target judges.", "busy", share)
             case "tagging":
-                return status("Both taggers write their hashtags in turn.", "busy")
+                return status("The sidecar and the standalone tagger write in turn.", "busy")
             case _:
                 model, progress = next(reversed(report.prefill.items()), ("target", None))
                 share = progress.done / progress.total if progress and progress.total else 0.0
@@ -131,13 +131,16 @@ class LiveRun:
             article=article_key(self.document),
             settings=self.settings,
             label=prompt_label(self.settings),
-            leaks=leaks(self.report, self.document),
+            leaks=leaks(self.report, self.settings, self.document),
             report=self.report,
             series=self.series,
         )
 
     def _column(self, tagger: str, running: bool) -> dict[str, str]:
-        return column(self.report.taggers[tagger], self.report.text, self.document, running)
+        report, settings = self.report, self.settings
+        return column(
+            report.taggers[tagger], report.text, self.document, settings.task, running=running
+        )
 
     def _note(self, running: bool) -> str:
         if self.scenario is None:

@@ -9,6 +9,7 @@ from sidecar_core.report import RunReport, shown
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui.render import attribute, text
 from sidecar_core.ui.session import RunRecord
+from sidecar_core.ui.tags import NOUNS, SIGNS
 
 DEFAULTS = RunSettings()
 
@@ -27,6 +28,8 @@ def prompt_label(settings: RunSettings) -> str:
 def details(settings: RunSettings) -> str:
     """What else was set, where it differs from the defaults."""
     parts = []
+    if settings.task != DEFAULTS.task:
+        parts.append(NOUNS.get(settings.task, settings.task))
     if settings.draft_prompt != "unrelated":
         parts.append("document " + ("masked" if settings.document_masking else "in sight"))
     for name, sign in (
@@ -42,10 +45,10 @@ def details(settings: RunSettings) -> str:
     return ", ".join(parts)
 
 
-def leaks(report: RunReport, document: str) -> str:
+def leaks(report: RunReport, settings: RunSettings, document: str) -> str:
     """How many of the sidecar's tags stand only in the document."""
     done = report.taggers["sidecar"].finished
-    if done is None:
+    if done is None or settings.task not in SIGNS:
         return "–"
     return str(sum(ground(tag, report.text, document).place == "document" for tag in done.tags))
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sidecar_core.grounding import ground
 from sidecar_core.report import RunReport
 from sidecar_core.settings import DraftPrompt, RunSettings
+from sidecar_core.ui.tags import SIGNS
 
 FREE = ("draft_prompt", "suffix_masking", "document_masking")
 """What a scenario sets."""
@@ -169,18 +170,22 @@ def _tags_outcome(
     done = report.taggers["sidecar"].finished
     if done is None or not done.tags:
         return "The tagger wrote no usable tag this time."
-    places = {tag: ground(tag, report.text, document).place for tag in done.tags}
-    leaks = [f"#{tag}" for tag, place in places.items() if place == "document"]
-    if leaks:
-        verb = "stands" if len(leaks) == 1 else "stand"
-        words = f"{', '.join(leaks)} {verb} only in the document: a leak"
-    else:
-        inside = sum(place == "summary" for place in places.values())
-        words = f"No tag leaks: {inside} of {len(places)} in the summary, none only in the document"
-    words += f". The tagger attended to {done.kv_tokens:,} tokens"
+    words = f"The tagger attended to {done.kv_tokens:,} tokens"
+    if settings.task in SIGNS:
+        words = f"{_leaks(done.tags, report.text, document, SIGNS[settings.task])}. {words}"
     there = "in sight" if settings.document_masking else "masked"
     for run in reversed(earlier):
         other = run.report.taggers["sidecar"].finished
         if other and run.settings.document_masking != settings.document_masking:
             return f"{words}; to {other.kv_tokens:,} with the document {there}."
     return words + "."
+
+
+def _leaks(tags: Sequence[str], summary: str, document: str, sign: str) -> str:
+    places = {tag: ground(tag, summary, document).place for tag in tags}
+    leaks = [sign + tag for tag, place in places.items() if place == "document"]
+    if leaks:
+        verb = "stands" if len(leaks) == 1 else "stand"
+        return f"{', '.join(leaks)} {verb} only in the document: a leak"
+    inside = sum(place == "summary" for place in places.values())
+    return f"No tag leaks: {inside} of {len(places)} in the summary, none only in the document"

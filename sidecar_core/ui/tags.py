@@ -14,6 +14,21 @@ PLACE_WORDS = {
 """Where a tag's words stand → (mark, words)."""
 
 
+SIGNS = {"hashtags": "#", "keywords": ""}
+"""Tasks whose results are tags, each with the sign before it; other results are text, which has no
+grounding."""
+
+NOUNS = {
+    "hashtags": "hashtags",
+    "headline": "headline",
+    "keywords": "keywords",
+    "category": "category",
+    "french": "French translation",
+    "free": "answer",
+}
+"""What a task's result is called."""
+
+
 def bytes_text(count: int) -> str:
     """Bytes in the unit that reads best (decimal)."""
     value = float(count)
@@ -24,35 +39,45 @@ def bytes_text(count: int) -> str:
     return f"{value:.2f} GB"
 
 
-def chip(tag: str, found: Grounding) -> str:
+def chip(tag: str, found: Grounding, sign: str = "#") -> str:
     mark, words = PLACE_WORDS[found.place]
     passage = f": “{found.passage}”" if found.passage else ""
     return (
         f'<li class="chip {found.place}" title="{attribute(words + passage)}">'
-        f'<span class="mark" aria-hidden="true">{mark}</span><span class="tag">#{text(tag)}</span>'
-        f'<span class="where">{words}</span></li>'
+        f'<span class="mark" aria-hidden="true">{mark}</span>'
+        f'<span class="tag">{sign}{text(tag)}</span><span class="where">{words}</span></li>'
     )
 
 
 def column(
-    report: TaggerReport, summary: str, document: str, running: bool = False
+    report: TaggerReport,
+    summary: str,
+    document: str,
+    task: str = "hashtags",
+    *,
+    running: bool = False,
 ) -> dict[str, str]:
     """One column for the page's template: `raw` grows while the tagger writes; then `list` holds
-    the tags with their grounding, and tokens, bytes, prefill and time what they cost."""
+    the tags with their grounding or the text, and tokens, bytes, prefill and time what they cost;
+    `what` names the result."""
     done = report.finished
     shown = {"raw": "", "list": "", "tokens": "–", "bytes": "–", "prefilled": "–", "time": "–"}
+    shown["what"] = what = text(NOUNS.get(task, task))
     if report.skipped is not None:
         shown["list"] = f'<p class="quiet">{text(report.skipped)}</p>'
     elif done is None and report.text:
         shown["raw"] = text(report.text)
     elif done is None:
-        words = "Waits for the summary." if running else "Hashtags appear here after the summary."
+        words = "Waits for the summary." if running else "Appears here after the summary."
         shown["list"] = f'<p class="quiet">{words}</p>'
+    elif done.tags and task not in SIGNS:
+        shown["list"] = f'<p class="answer" dir="auto">{text(" ".join(done.tags))}</p>'
     elif done.tags:
-        chips = "".join(chip(tag, ground(tag, summary, document)) for tag in done.tags)
+        sign = SIGNS[task]
+        chips = "".join(chip(tag, ground(tag, summary, document), sign) for tag in done.tags)
         shown["list"] = f'<ul class="chips">{chips}</ul>'
     else:
-        shown["list"] = '<p class="quiet">No usable hashtag came out. It wrote:</p>'
+        shown["list"] = f'<p class="quiet">No usable {what} came out. It wrote:</p>'
         shown["raw"] = text(done.forced + done.text)
     if done is not None:
         shown |= {

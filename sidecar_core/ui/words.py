@@ -50,16 +50,6 @@ the sum of min(p, q) over the vocabulary, averaged over the judged positions so 
 <p class="sub">agreement of draft and target</p>
 """
 
-SIDECAR_HEAD = """
-<h2>Sidecar hashtags</h2>
-<p class="sub">the draft goes on, on the memory it has</p>
-"""
-
-STANDALONE_HEAD = """
-<h2>Standalone hashtags</h2>
-<p class="sub">the same model, given the summary afresh</p>
-"""
-
 MAP_HEAD = """
 <h2>Who sees whom</h2>
 <p class="sub">rows read, columns are read; numbers are tokens</p>
@@ -106,14 +96,23 @@ STREAM = (
     'token by token.</p>"}</div>'
 )
 
-TAGS = """
+_TAGS = """
+<div class="head"><h2>{name} ${value.what}</h2><p class="sub">{about}</p></div>
 <div class="tags">${value.list}<p class="raw">${value.raw}</p>
 <dl class="costs">
   <div title="Columns of the draft's KV cache that the last token attended to.">
     <dt>attends to</dt><dd>${value.tokens}</dd></div>
   <div title="Size of those keys and values."><dt>cache</dt><dd>${value.bytes}</dd></div>
-  <div title="Tokens that were computed for the tagger before its first tag.">
+  <div title="Tokens that were computed for the tagger before its first one.">
     <dt>prefilled</dt><dd>${value.prefilled}</dd></div>
   <div title="The tagger's own time."><dt>time</dt><dd>${value.time}</dd></div>
 </dl></div>
 """
+
+
+def _tags(name: str, about: str) -> str:
+    return _TAGS.replace("{name}", name).replace("{about}", about)
+
+
+SIDECAR = _tags("Sidecar", "the draft goes on, on the memory it has")
+STANDALONE = _tags("Standalone", "the same model, given the summary alone")

@@ -292,3 +292,38 @@ def test_default_settings_are_what_the_page_opens_with(visit: Any, served: Serve
     defaults = RunSettings()
     assert tab.page.is_checked("#suffix-masking input") == defaults.suffix_masking
     assert tab.page.is_checked("#document-masking input") == defaults.document_masking
+
+
+def choose_task(tab: Any, label: str) -> None:
+    tab.page.click("#task input")
+    tab.page.get_by_role("option", name=label).click()
+
+
+def test_the_sidecar_writes_what_was_chosen(visit: Any, served: Served) -> None:
+    asked: list[RunSettings] = []
+    served.engine.events = lambda settings: asked.append(settings) or whole_run(settings)
+    tab = visit(served.url)
+    choose_task(tab, "Headline")
+    tab.run()
+    assert asked[0].task == "headline"
+    assert tab.text("#sidecar h2") == "Sidecar headline"
+    assert tab.text("#standalone h2") == "Standalone headline"
+    assert tab.page.locator("#sidecar .chip").count() == 0
+    assert "plant" in tab.text("#sidecar .answer")
+
+
+def test_a_task_in_the_visitors_own_words_reaches_the_engine(visit: Any, served: Served) -> None:
+    asked: list[RunSettings] = []
+    served.engine.events = lambda settings: asked.append(settings) or whole_run(settings)
+    tab = visit(served.url)
+    assert not tab.page.is_visible("#task-suffix")
+    choose_task(tab, "Your own …")
+    tab.page.wait_for_selector("#task-suffix textarea")
+    tab.begin()
+    tab.page.get_by_text("needs an instruction").first.wait_for()
+    tab.page.fill("#task-suffix textarea", "Then ask one question.")
+    tab.page.fill("#task-cue textarea", "Question:")
+    tab.run()
+    settings = asked[0]
+    assert (settings.task_suffix, settings.task_cue) == ("Then ask one question.", "Question:")
+    assert tab.text("#sidecar h2") == "Sidecar answer"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from gradio_client import Client
@@ -22,13 +24,10 @@ from tests.ui.conftest import free_port
 ARTICLE = "The council voted on Tuesday to replace the boilers of the old quarter."
 ENGINE = tiny_engine()
 
-EXAMPLE = """
-from gradio_client import Client
-
-client = Client(url)
-result = client.predict(article, task="headline", max_tokens=60, api_name="/summarise")
-print(result["summary"], result["sidecar"]["tags"])
-"""
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+EXAMPLE = next(
+    block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "Client(" in block
+)
 """The client example of the documentation."""
 
 
@@ -62,6 +61,15 @@ def test_the_client_example_gives_what_the_engine_gives(url, capsys):
     assert f"{wanted['summary']} {wanted['sidecar']['tags']}\n" in shown
 
 
+def test_a_free_task_is_asked_for_in_words(url):
+    result = Client(url, verbose=False).predict(
+        ARTICLE, "free", max_tokens=9, instruction="Ask a question.", api_name="/summarise"
+    )
+    wanted = RunSettings(task="free", task_suffix="Ask a question.", max_tokens=9)
+    assert result["settings"] == wanted.as_dict()
+    assert result["sidecar"]["kv_tokens"] > 0
+
+
 def test_every_setting_of_the_endpoint_reaches_the_run(url):
     asked = {"task": "keywords", "max_tokens": 9, "temperature": 0.7, "seed": 5}
     result = Client(url, verbose=False).predict(
@@ -76,6 +84,7 @@ def test_every_setting_of_the_endpoint_reaches_the_run(url):
     [
         ({"article": "  "}, "The article is empty"),
         ({"task": "sonnet"}, "There is no task 'sonnet'"),
+        ({"task": "free"}, "needs an instruction"),
         ({"max_tokens": 100_000}, "max_tokens is 100000"),
         ({"article": "a" * 1_000_000}, "the limit is"),
     ],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sidecar_core.events import TagsFinished, TagsSkipped, TagText
 from sidecar_core.report import RunReport, TaggerReport
-from sidecar_core.ui.tags import bytes_text, column
+from sidecar_core.tasks import FREE, TASKS
+from sidecar_core.ui.tags import NOUNS, SIGNS, bytes_text, column
 from tests.ui.runs import HOSTILE
 
 SUMMARY = "The company recalled its ice cream."
@@ -58,3 +61,25 @@ def test_bytes_read_in_their_best_unit() -> None:
     assert [bytes_text(n) for n in (12, 1_500, 3_700_000, 18_000_000_000)] == [
         "12 B", "1.5 kB", "3.7 MB", "18.00 GB",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("task", ["headline", "category", "french", "free"])
+def test_a_text_is_shown_as_it_is_without_grounding(task: str) -> None:
+    shown = column(sidecar(finished("Ice <b>cream</b> recalled")), SUMMARY, DOCUMENT, task)
+    assert "Ice &lt;b&gt;cream&lt;/b&gt; recalled" in shown["list"]
+    assert "chip" not in shown["list"]
+
+
+def test_keywords_are_grounded_and_have_no_hash_sign() -> None:
+    shown = column(sidecar(finished("broken arrow")), SUMMARY, DOCUMENT, "keywords")
+    assert 'class="chip document"' in shown["list"]
+    assert ">broken arrow<" in shown["list"]
+
+
+def test_every_task_has_a_name_for_its_result() -> None:
+    assert set(NOUNS) == {*TASKS, FREE}
+    assert set(SIGNS) <= set(TASKS)
+
+
+def test_the_name_of_an_unknown_task_is_text() -> None:
+    assert column(sidecar(finished("x")), "", "", HOSTILE)["what"].startswith("&lt;img")
