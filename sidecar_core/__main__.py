@@ -110,7 +110,7 @@ def common(command: argparse.ArgumentParser) -> None:
     """The options that every command with a pair has."""
     command.add_argument("--pair", default="auto", help="small, big, coder, smol, TARGET,DRAFT")
     command.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
-    command.add_argument("--device", help="cpu, cuda, cuda:1, mps; default: the best there is")
+    command.add_argument("--device", help="cpu, cuda, cuda:1, mps, spread; default: the best")
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -40,6 +40,11 @@ from sidecar_core.models.tokenizer import (
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+SPREAD = "spread"
+"""The device's name for "as many as it takes"."""
+
+DeviceMap = str | dict[str, str] | None
+
 _DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -67,7 +72,9 @@ def load_pair(
     """Target and draft of the pair `name` (see `registry`), ready to run.
 
     `precision` is "auto", "fp32", "bf16" or "int8"; `device` is torch's name of one, by default
-    CUDA if there is one, else the CPU. `progress` hears what is being done. The pair's `note` says
+    CUDA if there is one, else the CPU. With the device "spread" the target's layers are laid over
+    all GPUs, and over main memory where those are full (transformers' `device_map`); the draft
+    takes the first GPU. `progress` hears what is being done. The pair's `note` says
     what was chosen and why.
 
     Raises SidecarError for an unknown name, precision or device, for weights that cannot be had or
@@ -87,9 +94,9 @@ def load_pair(
     tokenizer = load_tokenizer(target_folder)
     require_same_tokenizer(tokenizer, load_tokenizer(draft_folder))
 
-    def loaded(weights: Weights, folder: Path) -> LoadedModel:
+    def loaded(weights: Weights, folder: Path, device_map: DeviceMap = None) -> LoadedModel:
         tell(LoadProgress(f"Loading {weights.name}"))
-        network = load_network(folder, form, where, weights.without_layers)
+        network = load_network(folder, form, where, weights.without_layers, device_map)
         if where.type == "cpu":
             speed_up(network)
             if network._supports_attention_backend:
@@ -103,7 +110,11 @@ def load_pair(
         )
 
     pair = Pair(
-        spec.name, loaded(target, target_folder), loaded(draft, draft_folder), tokenizer, note
+        spec.name,
+        loaded(target, target_folder, "auto" if device == SPREAD else None),
+        loaded(draft, draft_folder),
+        tokenizer,
+        note,
     )
     require_ids_fit(tokenizer, pair.draft.name, pair.draft.vocab_size)
     return pair
@@ -140,8 +151,10 @@ def load_network(
     form: Precision,
     device: torch.device,
     without_layers: tuple[int, ...] = (),
+    device_map: DeviceMap = None,
 ) -> PreTrainedModel:
-    """The network in `folder`, in eval mode, without gradients, on `device`.
+    """The network in `folder`, in eval mode, without gradients, on `device` or laid over several
+    by `device_map`.
 
     safetensors of the same dtype are mapped into memory, not copied.
     """
@@ -150,7 +163,7 @@ def load_network(
             network, lacking = (
                 (int8_store.load(folder), [])
                 if form == "int8"
-                else _from_transformers(folder, _DTYPES[form])
+                else _from_transformers(folder, _DTYPES[form], device_map)
             )
     except (MemoryError, torch.OutOfMemoryError) as error:
         raise SidecarError(
@@ -171,10 +184,12 @@ def load_network(
     if without_layers:
         drop_layers(network, without_layers)
     network.eval().requires_grad_(False)
-    return network.to(device)
+    return network if device_map else network.to(device)
 
 
-def _from_transformers(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, list[str]]:
+def _from_transformers(
+    folder: Path, dtype: torch.dtype, device_map: DeviceMap
+) -> tuple[PreTrainedModel, list[str]]:
     """The network as transformers loads it, and the tensors that it would have had to make up."""
     from transformers import AutoModelForCausalLM
 
@@ -182,6 +197,7 @@ def _from_transformers(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedMode
         folder,
         output_loading_info=True,
         dtype=dtype,
+        device_map=device_map,
         attn_implementation="sdpa",
         use_safetensors=True,
         local_files_only=True,
@@ -199,7 +215,7 @@ def _device(name: str | None) -> torch.device:
     if name is None or name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        device = torch.device(name)
+        device = torch.device("cuda:0" if name == SPREAD else name)
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise SidecarError(

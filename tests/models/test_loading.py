@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -12,19 +13,23 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, MistralConfig, T5Config
 
+from sidecar_core.decoding.engine import Engine
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import convert, loading
 from sidecar_core.models.attention import NAME
 from sidecar_core.models.cache import silent
-from sidecar_core.models.loading import load_pair, load_plain
+from sidecar_core.models.loading import load_network, load_pair, load_plain
 from sidecar_core.models.registry import pair_spec
 from sidecar_core.models.sources import resolve
+from sidecar_core.report import RunReport
+from sidecar_core.settings import RunSettings
 from tests.models.tiny_weights import save_folder, save_gguf
 from tests.toy_tokenizers import CORPUS, toy_tokenizer
 
 SMALL = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 64}
 IDS = torch.arange(30)[None]
+SPREAD_REST = ("model.embed_tokens", "model.layers.0", "model.norm", "model.rotary_emb", "lm_head")
 ARTICLES = Path(__file__).parents[3] / "shared" / "articles"
 
 
@@ -408,3 +413,30 @@ def test_smol_is_the_pinned_file_and_talks(smol) -> None:  # type: ignore[no-unt
     ids = smol.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")
     said = smol.target.network.generate(**ids, max_new_tokens=12, do_sample=False)
     assert "Paris" in smol.tokenizer.decode(said[0, ids["input_ids"].shape[1] :])
+
+
+def test_a_target_laid_over_several_places_decodes_as_one_in_one_place(
+    folders: tuple[Path, Path],
+) -> None:
+    """There is one device here, so the second layer lies on the disk and comes when it is used."""
+    target, draft = folders
+    whole = load_pair(f"{target},{draft}", precision="fp32")
+    places = {"model.layers.1": "disk", **dict.fromkeys(SPREAD_REST, "cpu")}
+    network = load_network(target, "fp32", torch.device("cpu"), device_map=places)
+    assert {p.device.type for p in network.parameters()} == {"cpu", "meta"}
+    spread = dataclasses.replace(
+        whole, target=dataclasses.replace(whole.target, network=network, fingerprint="spread")
+    )
+    settings = RunSettings(max_tokens=12, gamma=2)
+    first, second = (
+        RunReport.of(Engine(pair).stream("One or two words.", settings)) for pair in (whole, spread)
+    )
+    assert first.ids == second.ids
+    assert first.alpha == pytest.approx(second.alpha, abs=1e-6)
+
+
+def test_a_target_cannot_be_spread_without_a_gpu(folders: tuple[Path, Path]) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    with pytest.raises(SidecarError, match="no device 'spread' here"):
+        load_pair(f"{folders[0]},{folders[1]}", device="spread")
