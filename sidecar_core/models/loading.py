@@ -109,13 +109,9 @@ def load_pair(
             eos_ids=eos_ids(network, tokenizer),
         )
 
-    pair = Pair(
-        spec.name,
-        loaded(target, target_folder, "auto" if device == SPREAD else None),
-        loaded(draft, draft_folder),
-        tokenizer,
-        note,
-    )
+    large = loaded(target, target_folder, "auto" if device == SPREAD else None)
+    small = large if spec.draft == spec.target else loaded(draft, draft_folder)
+    pair = Pair(spec.name, large, small, tokenizer, note)
     require_ids_fit(tokenizer, pair.draft.name, pair.draft.vocab_size)
     return pair
 

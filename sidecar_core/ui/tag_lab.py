@@ -120,10 +120,13 @@ class _Lab:
         self.rest = _slider("Prompt and summary, tokens", 10, 2000, lengths.masked, 1)
         self.tags = _slider("Tags, tokens", 1, 200, lengths.tags, 1)
         self.idle = _slider("Standalone idle, share of its time", 0, 0.95, scenario.idle, 0.05)
+        self.network = _slider(
+            "Standalone's network, $ for a million lists", 0, 20, scenario.network, 0.01
+        )
         self.from_run = gr.Button("Lengths of the latest run", size="sm", elem_id="cost-from-run")
         self.choices = [
             self.model, self.precision, self.device, self.rent, self.apart,
-            self.document, self.rest, self.tags, self.idle,
+            self.document, self.rest, self.tags, self.idle, self.network,
         ]  # fmt: skip
 
     def _defaults(self) -> list[Any]:
@@ -200,6 +203,7 @@ class _Lab:
         rest: float,
         tags: float,
         idle: float,
+        network: float,
     ) -> str:
         """The cost model's table for these choices."""
         try:
@@ -214,6 +218,7 @@ class _Lab:
                 ),
                 device_named(apart),
                 float(idle),
+                float(network),
             )
             return cost_view(scenario, rows(scenario, BATCHES))
         except SidecarError as error:

@@ -216,14 +216,15 @@ def lab(host) -> _Lab:
     return made
 
 
-CHOICES = [TAGGER, "bf16", "T4", 0.5, "L4", 499, 129, 20, 0.3]
+CHOICES = [TAGGER, "bf16", "T4", 0.5, "L4", 499, 129, 20, 0.3, 2.5]
 
 
 def test_the_table_is_that_of_the_cost_model(lab):
     shown = lab.cost_of(*CHOICES)
     device = dataclasses.replace(DEVICES["T4"], rent=0.5)
     lengths = dataclasses.replace(Lengths(), full=628, masked=129, tags=20)
-    scenario = Scenario(SHAPES[TAGGER].footprint("bf16"), device, lengths, DEVICES["L4"], 0.3)
+    footprint = SHAPES[TAGGER].footprint("bf16")
+    scenario = Scenario(footprint, device, lengths, DEVICES["L4"], 0.3, 2.5)
     assert shown == cost_view(scenario, rows(scenario))
     for row in rows(scenario):
         assert f"<td>{row.sidecar_price:,.2f}</td>" in shown
@@ -246,7 +247,7 @@ def test_the_reference_table_can_be_read_off_the_page():
 
 
 def test_an_impossible_choice_is_a_clear_line_and_no_crash(lab):
-    for place, value in ((0, "abacus"), (1, "fp4"), (2, "abacus"), (3, -1.0), (8, 1.0)):
+    for place, value in ((0, "abacus"), (1, "fp4"), (2, "abacus"), (3, -1.0), (8, 1.0), (9, -1.0)):
         choices = [*CHOICES[:place], value, *CHOICES[place + 1 :]]
         with pytest.raises(gr.Error):
             lab.cost_of(*choices)
