@@ -25,7 +25,7 @@ from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Side
 from sidecar_core.decoding.tagging import Opening, open_sidecar, open_standalone
-from sidecar_core.errors import Cancelled, SidecarError
+from sidecar_core.errors import Cancelled, OutOfMemory, SidecarError
 from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.forced import check_room, prefix_cache
@@ -78,6 +78,9 @@ def _leak_test(
         yield from _sample(engine, prompt, forced, settings, stop)
     except Cancelled:
         return
+    except OutOfMemory:
+        engine.store.clear()
+        raise
 
 
 def _own_summary(

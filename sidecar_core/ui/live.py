@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 HINT = "Flip a switch and start again: earlier runs stay in the chart as thin lines."
 """Where a scenario would say what to look at."""
 
+DRAFT_LOST = "The draft failed; the target goes on alone."
+
 STOPPED = "Stopped. What was written so far stays; Start begins anew."
 
 
@@ -112,6 +114,9 @@ class LiveRun:
         if report.finished:
             return status(_ending(report), "done")
         match report.phase:
+            case "summary" if report.draft_lost:
+                share = report.emitted / self.settings.max_tokens
+                return status(f"{DRAFT_LOST} {report.draft_lost}", "busy", share)
             case "summary":
                 share = report.emitted / self.settings.max_tokens
                 return status("The draft proposes, the target judges.", "busy", share)
@@ -283,6 +288,8 @@ def _ending(report: RunReport) -> str:
     started: RunStarted | None = report.started
     if started and min(started.reused_tokens) > 0:
         words += "; the article was in memory from before"
+    if report.draft_lost:
+        words += "; the draft failed on the way, and the target went on alone"
     if reason == "length":
         words += "; the summary was cut at the token limit"
     return words + "."

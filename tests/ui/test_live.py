@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.events import LoadProgress, SummaryFinished, TokenRejected
+from sidecar_core.events import DraftLost, Event, LoadProgress, SummaryFinished, TokenRejected
 from sidecar_core.report import RunReport
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import live
@@ -127,6 +127,18 @@ def test_an_unexpected_exception_becomes_one_clear_line_without_details() -> Non
     with pytest.raises(SidecarError) as caught:
         views(engine)
     assert "secret" not in str(caught.value)
+
+
+def test_a_lost_draft_is_told_while_the_target_goes_on_and_at_the_end() -> None:
+    def events(settings: RunSettings) -> list[Event]:
+        first, *rest = whole_run(settings)
+        return [first, DraftLost("toy failed in its forward pass.", 0.1), *rest]
+
+    engine = ScriptedEngine(events)
+    engine.pause = 0.05
+    seen = [view.status["message"] for view in views(engine)]
+    assert any(line.startswith(live.DRAFT_LOST) and "forward pass" in line for line in seen)
+    assert "the target went on alone" in seen[-1]
 
 
 @pytest.mark.parametrize("article", ["", " \n\t ", "x" * (MAX_ARTICLE_CHARS + 1)])
