@@ -10,6 +10,7 @@ from typing import Literal
 
 import torch
 
+from sidecar_core.decoding import capacity
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.draft_length import Adaptive, Fixed
 from sidecar_core.decoding.passes import forward, is_out_of_memory
@@ -86,6 +87,7 @@ class Engine:
         self.store = store if store is not None else PrefixStore()
         end = self.prompts.end_of_turn[:1]
         self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids | frozenset(end)
+        self.runs_at_once = capacity.runs_at_once(pair, self.store.max_bytes)
 
     def article_limit(self, settings: RunSettings, tasks: Sequence[SidecarTask] = ()) -> int:
         """Most tokens an article may have: the app's limit, or what the models leave room for."""
