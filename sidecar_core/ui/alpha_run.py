@@ -222,7 +222,7 @@ def _measured(
     from sidecar_core.experiments.alpha import measure  # here: it comes with PyTorch
 
     views, charts = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
-    ticket = host.turnstile.enter(visitor)
+    ticket = host.turnstile.enter(visitor, stop)
     try:
         for number, document in enumerate(documents):
             if number:

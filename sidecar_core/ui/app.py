@@ -237,8 +237,13 @@ class _Page:
         timer = gr.Timer(1)
         timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
         demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
+        demo.unload(self.on_close)
 
     # Handlers
+
+    def on_close(self, request: gr.Request) -> None:
+        """A tab was closed, or a program that used the API went away."""
+        self.host.turnstile.gone(request.session_hash or "")
 
     def run(
         self, request: gr.Request, session: Session, article: str, *values: Any

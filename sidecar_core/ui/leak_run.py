@@ -104,7 +104,7 @@ def _sampled(
     from sidecar_core.experiments.leak import leak_test  # here: it comes with PyTorch
 
     views, results = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
-    ticket = host.turnstile.enter(visitor)
+    ticket = host.turnstile.enter(visitor, stop)
     try:
         engine: Any = None
         for engine, line in wait_for_turn(host, ticket, stop):

@@ -178,7 +178,7 @@ def run(
     worker: _Worker | None = None
     ticket = None
     try:
-        ticket = host.turnstile.enter(visitor)
+        ticket = host.turnstile.enter(visitor, stop)
         engine = None
         for engine, line in wait_for_turn(host, ticket, stop):
             if engine is None:

@@ -22,9 +22,11 @@ RECENT = 0.3
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """A place in the line; `began` is when its turn at the models began (monotonic)."""
+    """A place in the line; `began` is when its turn at the models began (monotonic), `stop` ends
+    its work."""
 
     visitor: str | None
+    stop: threading.Event | None = None
     began: float | None = None
 
 
@@ -43,10 +45,10 @@ class Turnstile:
         with self._lock:
             self._at_once = at_once
 
-    def enter(self, visitor: str | None = None) -> Ticket:
+    def enter(self, visitor: str | None = None, stop: threading.Event | None = None) -> Ticket:
         """A place at the end of the line. Raises SidecarError when too many wait already, or when
         this visitor (None: nobody knows who) has a place."""
-        ticket = Ticket(visitor)
+        ticket = Ticket(visitor, stop)
         with self._lock:
             if visitor is not None and any(t.visitor == visitor for t in self._line):
                 raise SidecarError(
@@ -92,6 +94,13 @@ class Turnstile:
         with self._lock:
             if ticket in self._line:
                 self._end(ticket)
+
+    def gone(self, visitor: str) -> None:
+        """This visitor is not there any more: what runs or waits for them is to stop."""
+        with self._lock:
+            for ticket in self._line:
+                if ticket.visitor == visitor and ticket.stop is not None:
+                    ticket.stop.set()
 
     def __len__(self) -> int:
         """How many are at the models or wait."""
