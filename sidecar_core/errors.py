@@ -10,5 +10,13 @@ class SidecarError(Exception):
     """Something a user can understand and act on; `str(error)` is the line to show."""
 
 
+class ModelFailed(SidecarError):
+    """A model's forward pass failed, or gave numbers that are not finite."""
+
+
+class OutOfMemory(SidecarError):
+    """Memory ran out; what was kept for later runs is to be let go."""
+
+
 class Cancelled(Exception):
     """Raised inside the engine when a Stop was requested; never shown as an error."""

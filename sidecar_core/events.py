@@ -79,6 +79,14 @@ class PhaseChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class DraftLost(Event):
+    """The draft failed, and why; from here on the target decodes alone, one token a round."""
+
+    why: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class RoundStarted(Event):
     """The draft is about to propose `gamma` tokens (0: the target decodes one token plainly)."""
 
@@ -209,9 +217,9 @@ class RunFailed(Event):
 EVENTS: dict[str, type[Event]] = {
     cls.__name__: cls
     for cls in (
-        LoadProgress, RunStarted, PrefillProgress, PhaseChanged, RoundStarted, TokenDrafted,
-        TokenAccepted, TokenRejected, TokenCorrected, TokenBonus, TagText, TagsFinished,
-        TagsSkipped, SummaryFinished, RunFinished, RunFailed,
+        LoadProgress, RunStarted, PrefillProgress, PhaseChanged, DraftLost, RoundStarted,
+        TokenDrafted, TokenAccepted, TokenRejected, TokenCorrected, TokenBonus, TagText,
+        TagsFinished, TagsSkipped, SummaryFinished, RunFinished, RunFailed,
     )
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sidecar_core.events import (
+    DraftLost,
     Event,
     Phase,
     PhaseChanged,
@@ -94,6 +95,8 @@ class RunReport:
     tasks: dict[str, dict[str, TaggerReport]] = field(default_factory=dict)
     summary: SummaryFinished | None = None
     finished: RunFinished | None = None
+    draft_lost: str | None = None
+    """Why the target went on alone, if it did."""
     error: str | None = None
 
     @classmethod
@@ -114,6 +117,8 @@ class RunReport:
                     self.summary_started = event.seconds
             case PrefillProgress():
                 self.prefill[event.model] = event
+            case DraftLost():
+                self.draft_lost = event.why
             case RoundStarted():
                 self.rounds = event.round + 1
             case TokenDrafted():
@@ -235,6 +240,7 @@ class RunReport:
             "tokens_per_second": self.tokens_per_second,
             "acceptance_by_place": [ratio(p.accepted, p.judged) for p in self.places],
             "finish_reason": self.summary.reason if self.summary else None,
+            **({"draft_lost": self.draft_lost} if self.draft_lost else {}),
             **_as_dict(self.taggers),
             **({"tasks": {n: _as_dict(t) for n, t in self.tasks.items()}} if self.many else {}),
             "prompt_tokens": {

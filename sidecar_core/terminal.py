@@ -10,6 +10,7 @@ from typing import TextIO
 from tqdm import tqdm
 
 from sidecar_core.events import (
+    DraftLost,
     Event,
     LoadProgress,
     PhaseChanged,
@@ -84,13 +85,15 @@ class TerminalView:
                 self.out.write(self._legend())
             case TokenAccepted() | TokenRejected() | TokenCorrected() | TokenBonus():
                 self._token(event)
+            case DraftLost():
+                self._line(f"\nThe draft failed: {event.why} The target goes on alone.")
             case SummaryFinished():
                 self.out.write("\n\n")
                 self._figures()
             case TagsFinished():
                 self._tags(event)
-            case TagsSkipped(tagger="sidecar"):
-                self.out.write(f"No tags: {event.why}\n")
+            case TagsSkipped():
+                self.out.write(f"No {event.tagger} tags: {event.why}\n")
 
     def _line(self, text: str) -> None:
         print(text.rstrip(), file=self.err)

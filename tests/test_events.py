@@ -10,6 +10,7 @@ from sidecar_core import events
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     EVENTS,
+    DraftLost,
     Event,
     LoadProgress,
     PhaseChanged,
@@ -63,6 +64,7 @@ SAMPLES: list[Event] = [
     SummaryFinished("- Wind", (11, 13, 14), "length", 7, 28, 2.1),
     RunFinished("stop", {"total": 3.0, "engine": 0.1}, 3.0),
     RunFailed("The article is empty.", 0.0),
+    DraftLost("toy failed in its forward pass.", 1.5),
 ]
 
 

@@ -10,9 +10,10 @@ from typing import Literal
 
 import torch
 
+from sidecar_core.decoding import capacity
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.draft_length import Adaptive, Fixed
-from sidecar_core.decoding.passes import forward
+from sidecar_core.decoding.passes import forward, is_out_of_memory
 from sidecar_core.decoding.prefix import PrefixStore, prefill
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Clock, Decoding, Side, speculate
@@ -24,8 +25,9 @@ from sidecar_core.decoding.tagging import (
     open_sidecar,
     open_standalone,
 )
-from sidecar_core.errors import Cancelled, SidecarError
+from sidecar_core.errors import Cancelled, ModelFailed, OutOfMemory, SidecarError
 from sidecar_core.events import (
+    DraftLost,
     Event,
     FinishReason,
     PhaseChanged,
@@ -46,6 +48,8 @@ from sidecar_core.text import TokenStream
 NO_SIDECAR = (
     "With an unrelated draft prompt the draft never read the article, so there is nothing to tag."
 )
+
+DRAFT_LOST = "The draft failed while the summary was written, and its memory of it is lost."
 
 
 def never() -> bool:
@@ -83,6 +87,7 @@ class Engine:
         self.store = store if store is not None else PrefixStore()
         end = self.prompts.end_of_turn[:1]
         self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids | frozenset(end)
+        self.runs_at_once = capacity.runs_at_once(pair, self.store.max_bytes)
 
     def article_limit(self, settings: RunSettings, tasks: Sequence[SidecarTask] = ()) -> int:
         """Most tokens an article may have: the app's limit, or what the models leave room for."""
@@ -132,8 +137,10 @@ class Engine:
         one's takes its place once the summary is done.
 
         `stop` is asked between forward passes: once it is true the run ends with reason
-        "cancelled" and keeps what it has; closing the generator ends it likewise. Raises
-        SidecarError, before the first event for bad input, in the middle behind a RunFailed.
+        "cancelled" and keeps what it has; closing the generator ends it likewise. A draft that
+        fails is left behind (DraftLost): the summary is then the target's alone. Raises
+        SidecarError, before the first event for bad input, in the middle behind a RunFailed, and
+        keeps no columns of a run that failed.
         """
         settings = (settings or RunSettings()).validate()
         tasks = check_tasks(tasks or (task or task_of(settings),))
@@ -158,11 +165,15 @@ class _Run:
         self.clock = Clock()
         self.spent = Spent()
         self.sampler = Sampler(settings.temperature, settings.top_k, settings.top_p)
+        self.draft_lost = False
 
     def events(self) -> Generator[Event, None, None]:
         inner = self._guarded()
         try:
             for event in inner:
+                if isinstance(event, DraftLost):
+                    self.draft_lost = True
+                    self.engine.store.forget(self.pair.draft, _prefix(self.prompts.draft).segments)
                 handed_over = time.perf_counter()
                 yield event
                 self.spent.suspended += time.perf_counter() - handed_over
@@ -176,12 +187,30 @@ class _Run:
             reason = yield from self._stages()
         except Cancelled:
             pass
-        except SidecarError as error:
-            yield RunFailed(str(error), self.clock.now())
-            raise
+        except Exception as error:
+            failure = self._let_go(error)
+            if isinstance(failure, SidecarError):
+                yield RunFailed(str(failure), self.clock.now())
+            if failure is error:
+                raise
+            raise failure from error
         yield PhaseChanged("done", self.clock.now())
         self.spent.add("total", self.clock.now() - self.spent.suspended)
         yield RunFinished(reason, dict(self.spent.stages), self.clock.now())
+
+    def _let_go(self, error: Exception) -> Exception:
+        """Forget what this run kept, or everything where memory ran out; gives the error back, in
+        words if it was about memory."""
+        store, pair, prompts = self.engine.store, self.pair, self.prompts
+        if is_out_of_memory(error):
+            error = OutOfMemory(
+                "Out of memory; use a shorter article, fewer tokens or a smaller pair."
+            )
+        if isinstance(error, OutOfMemory):
+            store.clear()
+        for model, prompt in ((pair.target, prompts.target), (pair.draft, prompts.draft)):
+            store.forget(model, _prefix(prompt).segments)
+        return error
 
     def _started(self) -> RunStarted:
         store, pair, prompts = self.engine.store, self.pair, self.prompts
@@ -206,8 +235,7 @@ class _Run:
         """Prefill, summary, tagging: yields their events, returns the FinishReason."""
         yield PhaseChanged("prefill", self.clock.now())
         target_cache = yield from self._prefill("target", self.pair.target, self.prompts.target)
-        draft_cache = yield from self._prefill("draft", self.pair.draft, self.prompts.draft)
-        draft = self._draft_side(draft_cache)
+        draft = yield from self._draft()
         target = Side(
             self.pair.target,
             target_cache,
@@ -223,7 +251,7 @@ class _Run:
 
         start = self.clock.now() - self.spent.suspended
         yield PhaseChanged("tagging", self.clock.now())
-        for event in self._tag(draft, summary.text):
+        for event in self._tag(None if self.draft_lost else draft, summary.text):
             yield event
             self._check_stop()
         self.spent.add("tagging", self.clock.now() - self.spent.suspended - start)
@@ -249,6 +277,15 @@ class _Run:
         self.spent.add(f"prefill_{role}", self.clock.now() - self.spent.suspended - start)
         return cache.fork()
 
+    def _draft(self) -> Generator[Event, None, Side | None]:
+        """Yields progress, returns the draft behind its prompt, or None where it failed."""
+        try:
+            cache = yield from self._prefill("draft", self.pair.draft, self.prompts.draft)
+            return self._draft_side(cache)
+        except ModelFailed as error:
+            yield DraftLost(str(error), self.clock.now())
+            return None
+
     def _draft_side(self, cache: SegmentedCache) -> Side:
         """The draft behind its prefix: with the suffix's columns if it may see them, and with the
         suffix's positions left free unless rebased."""
@@ -262,7 +299,9 @@ class _Run:
                 tail += len(self.prompts.suffix)
         return Side(model, cache, self.prompts.draft.segment("tail").ids, tail)
 
-    def _summarise(self, target: Side, draft: Side) -> Generator[Event, None, SummaryFinished]:
+    def _summarise(
+        self, target: Side, draft: Side | None
+    ) -> Generator[Event, None, SummaryFinished]:
         """Yields the rounds' events, returns the SummaryFinished."""
         settings, clock, spent = self.settings, self.clock, self.spent
         text = TokenStream(self.pair.tokenizer)
@@ -278,16 +317,19 @@ class _Run:
         start = clock.now() - spent.suspended
         reason = yield from speculate(target, draft, decoding, text, clock)
         seconds = clock.now() - spent.suspended - start
+        drafting = draft.seconds if draft else 0.0
         spent.add("target_passes", target.seconds)
-        spent.add("draft_passes", draft.seconds)
+        spent.add("draft_passes", drafting)
         spent.add("overlap", clock.overlap)
-        spent.add("engine", seconds - target.seconds - draft.seconds - clock.overlap)
+        spent.add("engine", seconds - target.seconds - drafting - clock.overlap)
         ids = tuple(target.emitted)
         whole = self.pair.tokenizer.decode(ids, skip_special_tokens=True)
-        return SummaryFinished(whole, ids, reason, target.passes, draft.passes, clock.now())
+        passes = draft.passes if draft else 0
+        return SummaryFinished(whole, ids, reason, target.passes, passes, clock.now())
 
-    def _tag(self, draft: Side, summary: str) -> Iterator[Event]:
-        """Both taggers of every task in turn; none runs for an unrelated draft prompt."""
+    def _tag(self, draft: Side | None, summary: str) -> Iterator[Event]:
+        """Both taggers of every task in turn; none runs for an unrelated draft prompt, and no
+        sidecar without the draft that read the article."""
         if self.settings.draft_prompt == "unrelated":
             for task in self.tasks:
                 yield TagsSkipped("sidecar", NO_SIDECAR, task.name)
@@ -295,11 +337,14 @@ class _Run:
             return
         yield from in_turn([w for task in self.tasks for w in self._writers(draft, summary, task)])
 
-    def _writers(self, draft: Side, summary: str, task: SidecarTask) -> list[Iterator[Event]]:
+    def _writers(
+        self, draft: Side | None, summary: str, task: SidecarTask
+    ) -> list[Iterator[Event]]:
         """Sidecar and standalone of one task."""
         settings, prompts, stop_ids = self.settings, self.engine.prompts, self.engine.stop_ids
+        model = self.pair.draft
 
-        def sidecar() -> Generator[PrefillProgress, None, Opening]:
+        def sidecar(draft: Side) -> Generator[PrefillProgress, None, Opening]:
             yield from ()
             masking, suffix = settings.document_masking, prompts.plain(task.suffix)
             if settings.draft_prompt == "identical":
@@ -315,9 +360,9 @@ class _Run:
         def writer(
             name: Tagger, seed: int, opening: Generator[PrefillProgress, None, Opening]
         ) -> Iterator[Event]:
-            return TagWriter(
+            writing = TagWriter(
                 name,
-                draft.model,
+                model,
                 task,
                 prompts.plain(task.cue),
                 self.sampler,
@@ -325,17 +370,31 @@ class _Run:
                 self.pair.vocab_size,
                 stop_ids,
                 self.clock.now,
+                self._check_stop,
             ).write(opening, TokenStream(self.pair.tokenizer))
+            return _or_skipped(name, task, writing)
 
         standalone = open_standalone(
-            draft.model, prompts.standalone(summary, task.suffix), self.clock.now
+            model, prompts.standalone(summary, task.suffix), self.clock.now
         )
-        return [writer("sidecar", 1, sidecar()), writer("standalone", 2, standalone)]
+        lost: Iterator[Event] = iter([TagsSkipped("sidecar", DRAFT_LOST, task.name)])
+        return [
+            writer("sidecar", 1, sidecar(draft)) if draft else lost,
+            writer("standalone", 2, standalone),
+        ]
 
     def _generator(self, stream: int) -> torch.Generator:
         """One of the run's independent sources of randomness."""
         generator = torch.Generator(self.pair.target.device)
         return generator.manual_seed(self.settings.seed * 3 + stream)
+
+
+def _or_skipped(tagger: Tagger, task: SidecarTask, writing: Iterator[Event]) -> Iterator[Event]:
+    """A tagger whose model fails is skipped: the summary stays, and so does the other tagger."""
+    try:
+        yield from writing
+    except ModelFailed as error:
+        yield TagsSkipped(tagger, str(error), task.name)
 
 
 def _prefix(prompt: Prompt) -> Prompt:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Sequence
 
 import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import ModelFailed, OutOfMemory
 from sidecar_core.models.pair import LoadedModel
+
+log = logging.getLogger(__name__)
+
+NO_MEMORY = ("out of memory", "not enough memory", "allocate", "ALLOC_FAILED")
+"""What the RuntimeErrors of torch's allocators say, on CPUs and elsewhere."""
 
 
 def causal_mask(rows: int, past: int, device: torch.device) -> torch.Tensor:
@@ -36,7 +43,8 @@ def forward(
     Each sees all columns that are there and the new ones up to its own, or what `mask`, bool
     [1, 1, n, columns + n], lets it see. Returns float32 logits of the last `rows` tokens,
     [rows, vocabulary] or [batch, rows, vocabulary]; with `rows=0` the output matrix is not used at
-    all. Raises SidecarError where memory runs out or the model returns no numbers.
+    all. Raises OutOfMemory where memory runs out, and ModelFailed where the pass fails or its
+    numbers are not finite: such columns are never given to anybody.
     """
     device = model.device
     tokens = torch.as_tensor(ids, dtype=torch.long, device=device)
@@ -59,27 +67,39 @@ def forward(
             use_cache=True,
             **({"logits_to_keep": rows} if rows else {}),
         )
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise _out_of_memory(model, past + count) from error
-    except RuntimeError as error:
-        if "memory" not in str(error):
-            raise
-        raise _out_of_memory(model, past + count) from error
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise OutOfMemory(
+                f"Out of memory while {model.name} read {past + count} tokens; "
+                "use a shorter article or a smaller pair."
+            ) from error
+        log.error("%s failed in its forward pass", model.name, exc_info=error)
+        raise ModelFailed(
+            f"{model.name} failed in its forward pass ({type(error).__name__}). "
+            "Another run may work."
+        ) from error
     for name, columns in [(segment, count)] if isinstance(segment, str) else segment:
         cache.declare(name, columns)
     if not rows:
+        _check_finite(model, output.last_hidden_state)
         return torch.empty(0)
     logits = output.logits.float()
-    if not torch.isfinite(logits).all():
-        raise SidecarError(
-            f"{model.name} returned numbers that are not finite in {model.precision}; "
-            "try another precision (--precision fp32)."
-        )
+    _check_finite(model, logits)
     return logits if batched else logits[0]
 
 
-def _out_of_memory(model: LoadedModel, tokens: int) -> SidecarError:
-    return SidecarError(
-        f"Out of memory while {model.name} read {tokens} tokens; "
-        "use a shorter article or a smaller pair."
-    )
+def _check_finite(model: LoadedModel, numbers: torch.Tensor) -> None:
+    """One sum, which no infinite or NaN survives: a fiftieth of what asking for each one costs."""
+    if math.isfinite(float(numbers.sum(dtype=torch.float32))):
+        return
+    advice = "try another precision (--precision fp32)"
+    if model.precision == "fp32":
+        advice = "the weights may be damaged; fetch them again"
+    raise ModelFailed(f"The numbers of {model.name} are not finite in {model.precision}; {advice}.")
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether this is how torch or Python says that memory ran out."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)

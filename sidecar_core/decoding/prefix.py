@@ -87,6 +87,11 @@ class PrefixStore:
             while self.nbytes > self.max_bytes:
                 self._entries.popitem(last=False)
 
+    def forget(self, model: LoadedModel, segments: Sequence[Segment]) -> None:
+        """Let these columns go, if they are here."""
+        with self._lock:
+            self._entries.pop(_key(model, segments), None)
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:

@@ -13,6 +13,9 @@ Both caches trail the text: a pass feeds whatever its cache lacks. After a round
 holds everything but the last token; so does the draft's, but for one token more after a fully
 accepted block, which rides along in the next round's first draft pass. Hence one pass per drafted
 token and one per verification, and none besides.
+
+A draft that fails is lost, not the run: its block ends where it failed, what it proposed until then
+is judged as ever, and the target goes on alone.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.draft_length import DraftLength, Round
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler, accepts, draw, overlap, residual, uniform
+from sidecar_core.errors import ModelFailed
 from sidecar_core.events import (
+    DraftLost,
     Event,
     FinishReason,
     RoundStarted,
@@ -154,25 +159,32 @@ class Decoding:
 
 
 def speculate(
-    target: Side, draft: Side, decoding: Decoding, text: TokenStream, clock: Clock
+    target: Side, draft: Side | None, decoding: Decoding, text: TokenStream, clock: Clock
 ) -> Generator[Event, None, FinishReason]:
     """Decode until end of text, length or Stop: yields the events, returns the FinishReason.
 
-    `decoding.length` chooses how many tokens to draft in a round. A block is cut short where it
-    would pass the length limit and behind a drafted end of text: nothing there could be emitted.
+    `decoding.length` chooses how many tokens to draft in a round; without a draft, none are. A
+    block is cut short where it would pass the length limit and behind a drafted end of text:
+    nothing there could be emitted.
     """
     emitted = target.emitted
     round_ = 0
     while True:
-        gamma = min(decoding.length.choose(), decoding.max_tokens - len(emitted) - 1)
+        wanted = decoding.length.choose() if draft else 0
+        gamma = min(wanted, decoding.max_tokens - len(emitted) - 1)
         yield RoundStarted(round_, gamma, clock.now())
-        before = draft.seconds, target.seconds
+        before = draft.seconds if draft else 0.0, target.seconds
         drafted: list[int] = []
         views: list[View] = []
-        while len(drafted) < gamma and not (drafted and drafted[-1] in decoding.stop_ids):
+        while draft and len(drafted) < gamma and not _ended(drafted, decoding):
             if decoding.stopped():
                 return "cancelled"
-            logits = draft.run(drafted, rows=1)[0, : decoding.vocabulary]
+            try:
+                logits = draft.run(drafted, rows=1)[0, : decoding.vocabulary]
+            except ModelFailed as error:
+                draft = None
+                yield DraftLost(str(error), clock.now())
+                break
             view = View.of(logits, decoding.sampler)
             token = view.choose(decoding.generator)
             drafted.append(token)
@@ -195,21 +207,26 @@ def speculate(
                 kept.append(event.id)
             yield event
         target.commit(kept)
-        draft.commit(kept)
-        decoding.length.observe(
-            Round(
-                len(drafted),
-                accepted + rejected,
-                accepted,
-                draft.seconds - before[0],
-                target.seconds - before[1],
+        if draft:
+            draft.commit(kept)
+            decoding.length.observe(
+                Round(
+                    len(drafted),
+                    accepted + rejected,
+                    accepted,
+                    draft.seconds - before[0],
+                    target.seconds - before[1],
+                )
             )
-        )
-        if kept[-1] in decoding.stop_ids:
+        if _ended(kept, decoding):
             return "stop"
         if len(emitted) >= decoding.max_tokens:
             return "length"
         round_ += 1
+
+
+def _ended(tokens: Sequence[int], decoding: Decoding) -> bool:
+    return bool(tokens) and tokens[-1] in decoding.stop_ids
 
 
 def judge(

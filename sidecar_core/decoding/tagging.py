@@ -117,11 +117,13 @@ class TagWriter:
     vocabulary: int
     stop_ids: frozenset[int]
     now: Callable[[], float]
+    check_stop: Callable[[], None] = lambda: None
 
     def write(
         self, opening: Generator[PrefillProgress, None, Opening], text: TokenStream
     ) -> Iterator[Event]:
-        """Yields the opening's progress, TagText per token, at last TagsFinished.
+        """Yields the opening's progress, TagText per token, at last TagsFinished. `check_stop` is
+        asked behind the opening, whose passes may yield nothing, and may raise.
 
         `opening` is run first and returns an Opening; its time counts as this tagger's. Time in
         which the generator waits to be resumed does not.
@@ -137,6 +139,7 @@ class TagWriter:
             yield progress
             start = time.perf_counter()
 
+        self.check_stop()
         cache, position, tokens, raw = opened.cache, opened.position, self.cue, ""
         segment = "cue"
         for _ in range(self.task.max_tokens):

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from sidecar_core.decoding.engine import Engine, never
-from sidecar_core.errors import Cancelled, SidecarError
+from sidecar_core.errors import Cancelled, ModelFailed, OutOfMemory, SidecarError
 from sidecar_core.events import (
+    DraftLost,
     PrefillProgress,
     SummaryFinished,
     TokenAccepted,
@@ -61,6 +62,8 @@ def measure(
         except Cancelled:
             return
         except SidecarError as error:
+            if isinstance(error, OutOfMemory):
+                engine.store.clear()
             yield Skipped(document.id, str(error))
 
 
@@ -114,6 +117,8 @@ def _summarise(
                 case TokenAccepted() | TokenCorrected() | TokenBonus():
                     stage = "the summary is written"
                     yield Step(document.id, stage, report.emitted, settings.max_tokens)
+                case DraftLost():
+                    raise ModelFailed(event.why)  # its figures would be of no use
                 case SummaryFinished():
                     break
     finally:

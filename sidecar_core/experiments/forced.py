@@ -171,6 +171,8 @@ def _drafts(
     behind: dict[tuple[str, tuple[int, ...]], SegmentedCache] = {}
     readers = {}
     for condition in conditions:
+        if stop():
+            raise Cancelled
         own = engine.prompts.text_only(condition.instead) if condition.instead else prompt
         suffix = condition.suffix if condition.seen_by != "nobody" else ()
         stage = "the draft reads the article"

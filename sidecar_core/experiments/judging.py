@@ -143,6 +143,9 @@ def _compare_one(
                 yield Step(document.id, "summary", report.emitted, settings.max_tokens)
             case TagText() | SummaryFinished():
                 yield Step(document.id, "tags", 0, 1)
+    for tagger in report.taggers.values():
+        if tagger.skipped:
+            raise SidecarError(tagger.skipped)
     done = [report.taggers[tagger].finished for tagger in ("sidecar", "standalone")]
     if report.finished is None or report.finished.reason == "cancelled" or None in done:
         return None

@@ -25,7 +25,7 @@ from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Side
 from sidecar_core.decoding.tagging import Opening, open_sidecar, open_standalone
-from sidecar_core.errors import Cancelled, SidecarError
+from sidecar_core.errors import Cancelled, OutOfMemory, SidecarError
 from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.forced import check_room, prefix_cache
@@ -78,6 +78,9 @@ def _leak_test(
         yield from _sample(engine, prompt, forced, settings, stop)
     except Cancelled:
         return
+    except OutOfMemory:
+        engine.store.clear()
+        raise
 
 
 def _own_summary(
@@ -125,7 +128,7 @@ def _sample(
         vocabulary=pair.vocab_size,
         stop_ids=engine.stop_ids,
     )
-    openings = Openings(engine, prompt, prefix, forced, task.suffix)
+    openings = Openings(engine, prompt, prefix, forced, task.suffix, stop)
     for number, condition in enumerate(CONDITIONS):
         if condition not in settings.conditions:
             continue
@@ -149,32 +152,46 @@ class Openings:
     """
 
     def __init__(
-        self, engine: Engine, prompt: Prompt, prefix: SegmentedCache, forced: Forced, suffix: str
+        self,
+        engine: Engine,
+        prompt: Prompt,
+        prefix: SegmentedCache,
+        forced: Forced,
+        suffix: str,
+        stop: Callable[[], bool] = never,
     ) -> None:
         self.engine, self.prompt, self.prefix = engine, prompt, prefix
-        self.forced, self.suffix_text = forced, suffix
+        self.forced, self.suffix_text, self.stop = forced, suffix, stop
         self.suffix = prompt.segment("suffix").ids
         model, tail = engine.pair.draft, prompt.segment("tail").ids
         self.side = Side(model, prefix.fork(), tail, prefix.length + len(self.suffix))
         self.side.emitted.extend(forced.ids)
 
     def open(self, condition: str) -> Opening:
-        """A cache of its own for `condition`."""
+        """A cache of its own for `condition`. Raises Cancelled soon after `stop` says so."""
         if condition == "standalone":
-            return self._standalone()
-        if condition == "recomputed":
-            return self._recomputed()
-        return open_sidecar(
-            self.side,
-            self.suffix,
-            document_masking=condition == "masked",
-            stop_ids=self.engine.stop_ids,
-        )
+            opening = self._standalone()
+        elif condition == "recomputed":
+            opening = self._recomputed()
+        else:
+            opening = open_sidecar(
+                self.side,
+                self.suffix,
+                document_masking=condition == "masked",
+                stop_ids=self.engine.stop_ids,
+            )
+        self._check_stop()
+        return opening
+
+    def _check_stop(self) -> None:
+        if self.stop():
+            raise Cancelled
 
     def _standalone(self) -> Opening:
         prompt = self.engine.prompts.standalone(self.forced.text, self.suffix_text)
         opening = open_standalone(self.engine.pair.draft, prompt, lambda: 0.0)
         while True:
+            self._check_stop()
             try:
                 next(opening)
             except StopIteration as finished:
@@ -186,8 +203,10 @@ class Openings:
         instruction = self.prompt.segment("instruction").ids
         cache = self.prefix.take("head")
         forward(model, cache, instruction, start - len(instruction), segment="instruction", rows=0)
+        self._check_stop()
         own = cache.fork()
         forward(model, own, self.suffix, start, segment="suffix", rows=0)
+        self._check_stop()
         ids = list(self.forced.ids)
         if ids and ids[-1] in self.engine.stop_ids:
             ids.pop()

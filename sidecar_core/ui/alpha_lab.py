@@ -130,12 +130,20 @@ class _Lab:
     # Handlers
 
     def measure(
-        self, session: LabSession, article: str, source: str, limit: int, kind: Any, names: Any
+        self,
+        session: LabSession,
+        article: str,
+        source: str,
+        limit: int,
+        kind: Any,
+        names: Any,
+        request: gr.Request,
     ) -> Iterator[tuple[Any, ...]]:
         """One measurement; what Measure does."""
         try:
             documents, skipped = self._documents(session, article, source, limit)
-            for view in alpha_run.run(self.host, session, documents, kind, names, skipped):
+            who = request.session_hash
+            for view in alpha_run.run(self.host, session, documents, kind, names, skipped, who):
                 figure = gr.skip() if view.figure is None else view.figure
                 start = gr.Button(interactive=not view.running)
                 yield view.status, figure, start, gr.Button(interactive=view.running)

@@ -23,13 +23,15 @@ from sidecar_core.experiments.sweep import LENGTHS, pool_sweep, sweep_conditions
 from sidecar_core.experiments.tables import alpha_csv, sweep_csv
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.ui import alpha_figures as figures
-from sidecar_core.ui.live import wait_for_turn
+from sidecar_core.ui.live import in_words, wait_for_turn
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
+from sidecar_core.ui.turnstile import TimeLimit
 
 GAMMA = 4
-STOPPED = "Stopped. What was measured so far stays."
+STAYS = "What was measured so far stays."
+STOPPED = f"Stopped. {STAYS}"
 
 Kind = Literal["conditions", "lengths"]
 
@@ -174,6 +176,7 @@ def run(
     kind: Kind,
     names: Sequence[str],
     skipped: Sequence[Skipped] = (),
+    visitor: str | None = None,
 ) -> Iterator[View]:
     """Views of one measurement, the last one with `running` false.
 
@@ -184,11 +187,15 @@ def run(
     if not session.busy.acquire(timeout=5):
         raise SidecarError("A measurement is under way in this tab already; stop it first.")
     stop = session.stop = threading.Event()
+    limit = TimeLimit(stop, host.lab_seconds)
     lab = session.latest = Measurement(kind, tuple(names), len(documents), list(skipped))
     try:
         yield View(status("The models get ready.", "busy"), lab.figure(running=True), True)
-        yield from _measured(host, session, documents, lab, stop)
-        if stop.is_set():
+        with in_words("measurement"):
+            yield from _measured(host, session, documents, lab, stop, limit, visitor)
+        if limit.over:
+            line = status(f"{limit.words} {STAYS}", "done")
+        elif stop.is_set():
             line = status(STOPPED, "done")
         elif not lab.results:
             raise SidecarError(f"Nothing could be measured: {lab.skipped[-1].why}")
@@ -209,18 +216,23 @@ def _measured(
     documents: Sequence[Document],
     lab: Measurement,
     stop: threading.Event,
+    limit: TimeLimit,
+    visitor: str | None,
 ) -> Iterator[View]:
     from sidecar_core.experiments.alpha import measure  # here: it comes with PyTorch
 
     views, charts = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
-    for document in documents:
-        ticket = host.turnstile.enter()
-        try:
+    ticket = host.turnstile.enter(visitor, stop)
+    try:
+        for number, document in enumerate(documents):
+            if number:
+                host.turnstile.step_back(ticket)
             engine: Any = None
             for engine, line in wait_for_turn(host, ticket, stop):
                 if engine is None:
                     yield View(line, None, True)
-            if engine is None:
+            limit.begin()
+            if engine is None or limit():
                 return
             lab.about = _about(engine)
             items = measure(
@@ -230,15 +242,15 @@ def _measured(
                 max_tokens=MAX_TOKENS,
                 gamma=GAMMA,
                 records=session.records,
-                stop=stop.is_set,
+                stop=limit,
             )
             for item in items:
                 lab.add(item)
                 if views.due():
                     figure = lab.figure(running=True) if charts.due() else None
                     yield View(lab.status(), figure, True)
-        finally:
-            host.turnstile.leave(ticket)
+    finally:
+        host.turnstile.leave(ticket)
 
 
 def _conditions(engine: Any, lab: Measurement) -> tuple[Condition, ...]:

@@ -237,24 +237,35 @@ class _Page:
         timer = gr.Timer(1)
         timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
         demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
+        demo.unload(self.on_close)
 
     # Handlers
 
-    def run(self, session: Session, article: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    def on_close(self, request: gr.Request) -> None:
+        """A tab was closed, or a program that used the API went away."""
+        self.host.turnstile.gone(request.session_hash or "")
+
+    def run(
+        self, request: gr.Request, session: Session, article: str, *values: Any
+    ) -> Iterator[tuple[Any, ...]]:
         """One run; what Start does, and the page's API."""
         try:
             settings = controls.settings_of(*values)
-            for view in live.run(self.host, session, article, settings):
+            who = request.session_hash
+            for view in live.run(self.host, session, article, settings, visitor=who):
                 yield _outputs(view)
         except SidecarError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
     def _scenario(self, scenario: Scenario) -> Any:
-        def run(session: Session, article: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        def run(
+            request: gr.Request, session: Session, article: str, *values: Any
+        ) -> Iterator[tuple[Any, ...]]:
             try:
                 settings = scenario.apply(controls.settings_of(*values))
                 shown = controls.values_of(settings)
-                for view in live.run(self.host, session, article, settings, scenario):
+                who = request.session_hash
+                for view in live.run(self.host, session, article, settings, scenario, who):
                     yield (*_outputs(view), *shown)
             except SidecarError as error:
                 raise gr.Error(str(error), print_exception=False) from error

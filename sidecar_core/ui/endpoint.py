@@ -23,6 +23,7 @@ def add_endpoint(host: ModelHost) -> None:
     """Add the endpoint to the block that is being built."""
 
     def summarise(
+        request: gr.Request,
         article: str,
         task: str = "hashtags",
         document_masking: bool = True,
@@ -47,7 +48,7 @@ def add_endpoint(host: ModelHost) -> None:
 
         Returns:
             The run's figures: `summary`, `alpha`, `acceptance_rate`, `sidecar` and `standalone`
-            with their `tags`, `timings`, `settings`.
+            with their `tags`, `timings`, `settings`; `stopped` says why where time was up.
         """
         settings = dataclasses.replace(
             RunSettings(),
@@ -59,12 +60,15 @@ def add_endpoint(host: ModelHost) -> None:
             task_suffix=instruction,
             task_cue=opening,
         )
-        session = Session()
+        session, visitor = Session(), request.session_hash if request else None
+        words = ""
         try:
-            for _ in live.run(host, session, article, settings):
-                pass
+            for view in live.run(host, session, article, settings, visitor=visitor):
+                words = view.status["message"]
         except SidecarError as error:
             raise gr.Error(str(error), print_exception=False) from error
-        return session.runs[-1].report.as_dict()
+        report = session.runs[-1].report
+        cut = report.finished is None or report.finished.reason == "cancelled"
+        return report.as_dict() | ({"stopped": words} if cut else {})
 
     gr.api(summarise, api_name="summarise", concurrency_limit=None)

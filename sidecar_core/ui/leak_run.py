@@ -17,13 +17,15 @@ from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.leak_report import LeakReport, LeakSettings
 from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import InMemory
-from sidecar_core.ui.live import wait_for_turn
+from sidecar_core.ui.live import in_words, wait_for_turn
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
 from sidecar_core.ui.tag_views import leak_view
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
+from sidecar_core.ui.turnstile import TimeLimit
 
-STOPPED = "Stopped. What was sampled so far stays."
+STAYS = "What was sampled so far stays."
+STOPPED = f"Stopped. {STAYS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +64,23 @@ def run(
     document: Document,
     settings: LeakSettings,
     summary: str | None = None,
+    visitor: str | None = None,
 ) -> Iterator[View]:
     """Views of one leak test, the last one with `running` false. Raises SidecarError."""
     settings.validate()
     if not session.busy.acquire(timeout=5):
         raise SidecarError("A leak test is under way in this tab already; stop it first.")
     stop = session.stop = threading.Event()
+    limit = TimeLimit(stop, host.lab_seconds)
     report = session.latest = LeakReport(settings.watch)
     try:
         yield View(status("The models get ready.", "busy"), leak_view(report, settings), True)
-        yield from _sampled(host, session, document, settings, summary, report, stop)
+        with in_words("leak test"):
+            yield from _sampled(
+                host, session, document, settings, summary, report, stop, limit, visitor
+            )
         words = STOPPED if stop.is_set() else _ending(report)
+        words = f"{limit.words} {STAYS}" if limit.over else words
         yield View(status(words, "done"), leak_view(report, settings), False)
     except SidecarError as error:
         yield View(status(str(error), "error"), leak_view(report, settings), False)
@@ -90,11 +98,13 @@ def _sampled(
     summary: str | None,
     report: LeakReport,
     stop: threading.Event,
+    limit: TimeLimit,
+    visitor: str | None,
 ) -> Iterator[View]:
     from sidecar_core.experiments.leak import leak_test  # here: it comes with PyTorch
 
     views, results = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
-    ticket = host.turnstile.enter()
+    ticket = host.turnstile.enter(visitor, stop)
     try:
         engine: Any = None
         for engine, line in wait_for_turn(host, ticket, stop):
@@ -102,19 +112,19 @@ def _sampled(
                 yield View(line, None, True)
         if engine is None:
             return
+        limit.begin()
         events = leak_test(
             engine,
             document,
             settings,
             summary=summary,
             records=session.records,
-            stop=stop.is_set,
+            stop=limit,
         )
         for event in events:
             report.add(event)
             if isinstance(event, Step) and event.condition and not event.done:
-                host.turnstile.leave(ticket)
-                ticket = host.turnstile.enter()
+                host.turnstile.step_back(ticket)
                 for _, line in wait_for_turn(host, ticket, stop):
                     if line:
                         yield View(line, None, True)

@@ -2,12 +2,14 @@
 
 `run` waits for the models and for its turn, lets the engine work in a thread of its own, and gives
 a `View` at most ten times a second, whatever the engine does. It ends early when the session's
-`stop` is set or the generator is closed; the engine then ends within one forward pass, and only
-then is the next run let in. A SidecarError comes through after a last view.
+`stop` is set, the generator is closed, or the host's time limit is over; the engine then ends
+within one forward pass, and only then is the next run let in. A SidecarError comes through after a
+last view.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -35,13 +37,18 @@ from sidecar_core.ui.scenarios import Measured, Scenario, outcome
 from sidecar_core.ui.session import RunRecord, Session, article_key
 from sidecar_core.ui.tags import column
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
+from sidecar_core.ui.turnstile import Ticket, TimeLimit, place_in_words
 
 log = logging.getLogger(__name__)
 
 HINT = "Flip a switch and start again: earlier runs stay in the chart as thin lines."
 """Where a scenario would say what to look at."""
 
-STOPPED = "Stopped. What was written so far stays; Start begins anew."
+DRAFT_LOST = "The draft failed; the target goes on alone."
+
+STAYS = "What was written so far stays; Start begins anew."
+
+STOPPED = f"Stopped. {STAYS}"
 
 
 STOPPING = status("Stopping after this step …", "busy")
@@ -115,6 +122,9 @@ class LiveRun:
         if report.finished:
             return status(_ending(report), "done")
         match report.phase:
+            case "summary" if report.draft_lost:
+                share = report.emitted / self.settings.max_tokens
+                return status(f"{DRAFT_LOST} {report.draft_lost}", "busy", share)
             case "summary":
                 share = report.emitted / self.settings.max_tokens
                 return status("The draft proposes, the target judges.", "busy", share)
@@ -158,18 +168,23 @@ def run(
     article: str,
     settings: RunSettings,
     scenario: Scenario | None = None,
+    visitor: str | None = None,
 ) -> Iterator[View]:
-    """Views of one run, the last one with `running` false. Raises SidecarError, see above."""
+    """Views of one run, the last one with `running` false. Raises SidecarError, see above.
+
+    `visitor` names who asks: one visitor has one place at the models or in the line.
+    """
     check_size(article)
     settings.validate()
     if not session.busy.acquire(timeout=5):
         raise SidecarError("A run is under way in this tab already; stop it first.")
     stop = session.stop = threading.Event()
+    limit = TimeLimit(stop, host.max_seconds)
     live = LiveRun(article, settings, session.on(article), scenario)
     worker: _Worker | None = None
     ticket = None
     try:
-        ticket = host.turnstile.enter()
+        ticket = host.turnstile.enter(visitor, stop)
         engine = None
         for engine, line in wait_for_turn(host, ticket, stop):
             if engine is None:
@@ -177,14 +192,16 @@ def run(
         if engine is None:
             yield live.view(status(STOPPED, "done"), running=False)
             return
-        events = engine.stream(article, settings, stop.is_set)
+        limit.begin()
+        events = engine.stream(article, settings, limit)
         worker = _Worker(events, host, ticket, session)
         yield live.view()
         yield from _views(live, worker, stop)
         session.counted += 1
         session.keep(live.record(session.counted))
         session.log = live.lines
-        yield live.view(running=False, records=session.on(article))
+        ending = status(f"{limit.words} {STAYS}", "done") if limit.over else None
+        yield live.view(ending, running=False, records=session.on(article))
     except SidecarError as error:
         yield live.view(status(str(error), "error"), running=False)
         raise
@@ -210,7 +227,7 @@ class _Worker:
     """Takes the engine's events in a thread; `queue` ends with None or the exception."""
 
     def __init__(
-        self, events: Iterator[Event], host: ModelHost, ticket: object, session: Session
+        self, events: Iterator[Event], host: ModelHost, ticket: Ticket, session: Session
     ) -> None:
         self.queue: queue.SimpleQueue[Event | Exception | None] = queue.SimpleQueue()
         self._events, self._host, self._ticket, self._session = events, host, ticket, session
@@ -230,7 +247,7 @@ class _Worker:
 
 
 def wait_for_turn(
-    host: ModelHost, ticket: object, stop: threading.Event
+    host: ModelHost, ticket: Ticket, stop: threading.Event
 ) -> Iterator[tuple[EngineLike | None, dict[str, str]]]:
     """Until it is this ticket's turn and the models are there; nothing with an engine once
     `stop` is set. Raises SidecarError when they cannot be loaded."""
@@ -243,12 +260,25 @@ def wait_for_turn(
                 raise SidecarError(now.text)
             yield None, status(f"{now.text}. Your run begins by itself.", "busy", now.fraction)
         elif ahead := host.turnstile.ahead(ticket):
-            others = "one run is" if ahead == 1 else f"{ahead} runs are"
-            yield None, status(f"Waiting for the models: {others} before yours.", "busy")
+            seconds = host.turnstile.seconds(ticket)
+            yield None, status(place_in_words(ahead, seconds), "busy")
         else:
+            host.turnstile.begin(ticket)
             yield engine, {}
             return
         stop.wait(0.25)
+
+
+@contextlib.contextmanager
+def in_words(what: str) -> Iterator[None]:
+    """Turns an exception that nobody expected into one line without details, and logs it."""
+    try:
+        yield
+    except SidecarError:
+        raise
+    except Exception as error:
+        log.error("A %s failed", what, exc_info=error)
+        raise SidecarError(f"The {what} failed: {type(error).__name__}. Start it again.") from error
 
 
 def _views(live: LiveRun, worker: _Worker, stop: threading.Event) -> Iterator[View]:
@@ -261,13 +291,9 @@ def _views(live: LiveRun, worker: _Worker, stop: threading.Event) -> Iterator[Vi
         except queue.Empty:
             pass
         else:
-            if isinstance(event, SidecarError):
-                raise event
             if isinstance(event, Exception):
-                log.error("A run failed", exc_info=event)
-                raise SidecarError(
-                    f"The run failed: {type(event).__name__}. Start it again."
-                ) from event
+                with in_words("run"):
+                    raise event
             if event is None:
                 return
             live.add(event)
@@ -289,6 +315,8 @@ def _ending(report: RunReport) -> str:
     started: RunStarted | None = report.started
     if started and min(started.reused_tokens) > 0:
         words += "; the article was in memory from before"
+    if report.draft_lost:
+        words += "; the draft failed on the way, and the target went on alone"
     if reason == "length":
         words += "; the summary was cut at the token limit"
     return words + "."

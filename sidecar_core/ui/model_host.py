@@ -1,8 +1,8 @@
-"""The models behind the page: loaded in a background thread, used by one run at a time.
+"""The models behind the page: loaded in a background thread, used by one run at a time, or by as
+many as the engine says (`turnstile`).
 
 The page is up before the weights are. `ModelHost.status()` says at any moment what is happening;
-`ModelHost.engine()` is the engine once it is there. `Turnstile` lets one run at the models after
-the other, in the order in which they came, and lets everybody know how many are before them.
+`ModelHost.engine()` is the engine once it is there.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ from typing import Any, Literal, Protocol
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import Event, LoadProgress
 from sidecar_core.settings import RunSettings
+from sidecar_core.ui.turnstile import MAX_WAITING as MAX_WAITING
+from sidecar_core.ui.turnstile import Turnstile
 
-MAX_WAITING = 20
-"""Runs that may wait for the models; more are refused with one clear line."""
+MAX_SECONDS = 600.0
+"""Longest that a run may be at the models, unless the host says otherwise."""
+
+LAB_SHARE = 6
+"""A lab's measurement may take so many times as long."""
 
 
 class EngineLike(Protocol):
@@ -47,48 +52,21 @@ class HostStatus:
     fraction: float | None = None
 
 
-class Turnstile:
-    """One at a time, first come first served. Safe to use from any thread."""
-
-    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
-        self._lock = threading.Lock()
-        self._line: list[object] = []
-        self._max_waiting = max_waiting
-
-    def enter(self) -> object:
-        """A place at the end of the line. Raises SidecarError when too many wait already."""
-        ticket = object()
-        with self._lock:
-            if len(self._line) > self._max_waiting:
-                raise SidecarError(
-                    f"{self._max_waiting} visitors are waiting for the models already; "
-                    "try again in a minute."
-                )
-            self._line.append(ticket)
-        return ticket
-
-    def ahead(self, ticket: object) -> int:
-        """How many are before this one; 0 means that it is its turn."""
-        with self._lock:
-            return self._line.index(ticket)
-
-    def leave(self, ticket: object) -> None:
-        """Give the place up, waiting or done; giving it up twice does nothing."""
-        with self._lock:
-            if ticket in self._line:
-                self._line.remove(ticket)
-
-
 class ModelHost:
-    """Loads the models once, in the background; after a failure `start` tries again."""
+    """Loads the models once, in the background; after a failure `start` tries again.
 
-    def __init__(self, load: Load) -> None:
+    A run ends after `max_seconds` at the models, a lab's measurement after `lab_seconds`.
+    """
+
+    def __init__(self, load: Load, max_seconds: float = MAX_SECONDS) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._engine: EngineLike | None = None
         self._status = HostStatus("loading", "Getting ready to load the models")
         self.turnstile = Turnstile()
+        self.max_seconds = max_seconds
+        self.lab_seconds = LAB_SHARE * max_seconds
 
     def start(self) -> None:
         """Begin to load unless that is under way or done."""
@@ -117,6 +95,7 @@ class ModelHost:
             self._set(HostStatus("failed", f"The models could not be loaded: {error}"))
             raise
         else:
+            self.turnstile.widen(getattr(engine, "runs_at_once", 1))
             with self._lock:
                 self._engine = engine
                 self._status = HostStatus("ready", description)

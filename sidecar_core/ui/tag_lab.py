@@ -169,6 +169,7 @@ class _Lab:
         watch: str,
         samples: float,
         temperature: float,
+        request: gr.Request,
     ) -> Iterator[tuple[Any, ...]]:
         """One leak test; what Sample does."""
         try:
@@ -180,7 +181,8 @@ class _Lab:
             )
             document = Document("the article on the page", clean(article))
             forced = summary if summary.strip() else None
-            for view in leak_run.run(self.host, session, document, settings, forced):
+            who = request.session_hash
+            for view in leak_run.run(self.host, session, document, settings, forced, who):
                 result = gr.skip() if view.result is None else view.result
                 start = gr.Button(interactive=not view.running)
                 yield view.status, result, start, gr.Button(interactive=view.running)

@@ -44,7 +44,7 @@ class Served:
 
     def __init__(self) -> None:
         self.engine = ScriptedEngine()
-        host = ModelHost(lambda progress: (self.engine, "a scripted engine"))
+        host = self.host = ModelHost(lambda progress: (self.engine, "a scripted engine"))
         host.start()
         examples = (
             Example("The plant", "The plant closed. The Broken Arrow line is gone."),

@@ -140,3 +140,19 @@ def test_no_template_evaluates_a_value_twice() -> None:
     templates = [t for name, t in vars(words).items() if name.isupper()]
     assert templates
     assert not any("{{" in template for template in templates)
+
+
+def test_the_time_limit_of_a_run_comes_from_the_command_line_or_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from app import options
+
+    assert options([]).max_seconds == 600
+    monkeypatch.setenv("SIDECAR_MAX_SECONDS", "90")
+    assert options([]).max_seconds == 90
+    assert options(["--max-seconds", "30"]).max_seconds == 30
+    for nonsense in ("0", "nan", "soon"):
+        monkeypatch.setenv("SIDECAR_MAX_SECONDS", nonsense)
+        with pytest.raises(SystemExit):
+            options([])
+    assert "--max-seconds" in capsys.readouterr().err

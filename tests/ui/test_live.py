@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import pytest
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.events import LoadProgress, SummaryFinished, TokenRejected
+from sidecar_core.events import DraftLost, Event, LoadProgress, SummaryFinished, TokenRejected
 from sidecar_core.report import RunReport
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import live
 from sidecar_core.ui.live import View
-from sidecar_core.ui.model_host import ModelHost, Turnstile
+from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import tiles
 from sidecar_core.ui.scenarios import BY_KEY
 from sidecar_core.ui.session import Session
@@ -129,6 +129,18 @@ def test_an_unexpected_exception_becomes_one_clear_line_without_details() -> Non
     assert "secret" not in str(caught.value)
 
 
+def test_a_lost_draft_is_told_while_the_target_goes_on_and_at_the_end() -> None:
+    def events(settings: RunSettings) -> list[Event]:
+        first, *rest = whole_run(settings)
+        return [first, DraftLost("toy failed in its forward pass.", 0.1), *rest]
+
+    engine = ScriptedEngine(events)
+    engine.pause = 0.05
+    seen = [view.status["message"] for view in views(engine)]
+    assert any(line.startswith(live.DRAFT_LOST) and "forward pass" in line for line in seen)
+    assert "the target went on alone" in seen[-1]
+
+
 @pytest.mark.parametrize("article", ["", " \n\t ", "x" * (MAX_ARTICLE_CHARS + 1)])
 def test_blank_and_huge_articles_never_reach_the_engine(article: str) -> None:
     engine = ScriptedEngine()
@@ -169,21 +181,67 @@ def test_who_waits_is_told_and_can_stop_waiting() -> None:
     session = Session()
     run = live.run(host, session, ARTICLE, RunSettings())
     seen = [view for view, _ in zip(run, range(2), strict=False)]
-    assert "one run is before yours" in seen[-1].status["message"]
+    assert seen[-1].status["message"] == "Waiting for the models. Your place: 1st."
     session.stop.set()
     assert list(run)[-1].status["message"] == live.STOPPED
     assert engine.calls == 0
     host.turnstile.leave(first)
 
 
-def test_a_full_waiting_line_refuses_with_a_clear_message() -> None:
-    turnstile = Turnstile(max_waiting=2)
-    tickets = [turnstile.enter() for _ in range(3)]
-    with pytest.raises(SidecarError, match="try again"):
-        turnstile.enter()
-    turnstile.leave(tickets[0])
-    assert turnstile.ahead(tickets[1]) == 0
-    turnstile.enter()
+def test_one_visitor_holds_one_place_and_a_second_run_is_refused_in_words() -> None:
+    host = host_of(ScriptedEngine())
+    first = host.turnstile.enter("ann")
+    with pytest.raises(SidecarError, match="already"):
+        list(live.run(host, Session(), ARTICLE, RunSettings(), visitor="ann"))
+    host.turnstile.leave(first)
+    done = list(live.run(host, Session(), ARTICLE, RunSettings(), visitor="ann"))
+    assert done[-1].status["kind"] == "done"
+    assert len(host.turnstile) == 0
+
+
+def test_a_run_that_takes_too_long_ends_like_a_stop_and_says_why() -> None:
+    engine, session = ScriptedEngine(), Session()
+    engine.pause = 0.1
+    host = host_of(engine)
+    host.max_seconds = 0.25
+    last = list(live.run(host, session, ARTICLE, RunSettings()))[-1]
+    assert "Stopped after 0.25 s" in last.status["message"]
+    assert last.status["kind"] == "done"
+    assert not last.running
+    assert session.runs[-1].report.finished.reason == "cancelled"  # type: ignore[union-attr]
+    host.max_seconds = 60
+    again = list(live.run(host, session, ARTICLE, RunSettings()))[-1]
+    assert again.status["message"].startswith("Done")
+
+
+def test_who_waits_in_the_line_does_not_use_up_the_time() -> None:
+    engine = ScriptedEngine()
+    host = host_of(engine)
+    host.max_seconds = 0.4
+    first = host.turnstile.enter()
+    run = live.run(host, Session(), ARTICLE, RunSettings())
+    next(run)
+    time.sleep(0.6)
+    host.turnstile.leave(first)
+    assert list(run)[-1].status["message"].startswith("Done")
+
+
+def test_an_engine_with_room_for_two_runs_two_at_a_time_and_no_more() -> None:
+    engine = ScriptedEngine()
+    engine.pause = 0.02
+    engine.runs_at_once = 2  # type: ignore[attr-defined]
+    host = host_of(engine)
+    until(lambda: host.engine() is not None)
+    runs = [
+        threading.Thread(target=lambda: list(live.run(host, Session(), ARTICLE, RunSettings())))
+        for _ in range(5)
+    ]
+    for thread in runs:
+        thread.start()
+    for thread in runs:
+        thread.join()
+    assert engine.most_active == 2
+    assert len(host.turnstile) == 0
 
 
 def test_a_run_waits_for_the_models_and_begins_by_itself() -> None:

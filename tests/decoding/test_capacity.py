@@ -1,0 +1,33 @@
+"""How many runs fit beside each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from sidecar_core.decoding.cache import SegmentedCache
+from sidecar_core.decoding.capacity import MOST, column_bytes, fitting, run_bytes
+from sidecar_core.decoding.passes import forward
+from tests.tiny_pair import tiny_engine
+
+
+def test_on_a_cpu_runs_go_one_at_a_time():
+    assert tiny_engine().runs_at_once == 1
+
+
+def test_a_column_is_as_large_as_the_cache_says():
+    model = tiny_engine().pair.draft
+    cache = SegmentedCache()
+    forward(model, cache, [1, 2, 3, 4], 0, segment="document")
+    assert 4 * column_bytes(model) == cache.nbytes
+
+
+def test_a_run_needs_more_than_its_longest_caches():
+    pair = tiny_engine().pair
+    assert run_bytes(pair) > 4096 * (column_bytes(pair.target) + column_bytes(pair.draft))
+
+
+@pytest.mark.parametrize(
+    ("free", "runs"), [(-5, 1), (0, 1), (19, 1), (20, 2), (39, 3), (10_000, MOST)]
+)
+def test_as_many_as_fit_but_one_at_least_and_never_more_than_a_few(free, runs):
+    assert fitting(free, 10) == runs
