@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -50,6 +52,9 @@ STAYS = "What was written so far stays; Start begins anew."
 
 STOPPED = f"Stopped. {STAYS}"
 
+
+NICE = 10
+"""Of the threads that compute, on Unix's scale from 0 to 19."""
 
 STOPPING = status("Stopping after this step …", "busy")
 
@@ -234,6 +239,7 @@ class _Worker:
         threading.Thread(target=self._work, name="run", daemon=True).start()
 
     def _work(self) -> None:
+        yield_to_the_page()
         end: Exception | None = None
         try:
             for event in self._events:
@@ -244,6 +250,15 @@ class _Worker:
             self._host.turnstile.leave(self._ticket)
             self._session.busy.release()
             self.queue.put(end)
+
+
+def yield_to_the_page() -> None:
+    """Let the page's own threads go before this one, and before those that torch starts for it, so
+    that other visitors' pages open while a run keeps every core busy."""
+    if sys.platform == "linux":  # where a priority can be a thread's own
+        thread = (os.PRIO_PROCESS, threading.get_native_id())
+        with contextlib.suppress(OSError):
+            os.setpriority(*thread, max(NICE, os.getpriority(*thread)))
 
 
 def wait_for_turn(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -319,3 +321,17 @@ def test_a_rejected_token_stays_where_it_was_proposed() -> None:
     done = views(ScriptedEngine())[-1].stream["done"]
     assert done.index("The<") < done.index(rejected.text.strip() + "</del>") < done.index("plant<")
     assert any(isinstance(e, SummaryFinished) for e in whole_run())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="priorities of single threads are Linux's")
+def test_the_models_yield_to_the_page_and_nobody_else_does() -> None:
+    seen: list[int] = []
+
+    def events(settings: RunSettings) -> list[Event]:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return whole_run(settings)
+
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    views(ScriptedEngine(events))
+    assert seen == [max(before, live.NICE)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
