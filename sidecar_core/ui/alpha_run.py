@@ -27,6 +27,7 @@ from sidecar_core.ui.live import wait_for_turn
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
+from sidecar_core.ui.watch import Watched
 
 GAMMA = 4
 STOPPED = "Stopped. What was measured so far stays."
@@ -179,16 +180,30 @@ def run(
 
     Raises SidecarError for bad input and when nothing at all could be measured.
     """
+    with host.watch.open("alpha") as watched:
+        yield from _run(host, session, documents, kind, names, skipped, watched)
+
+
+def _run(
+    host: ModelHost,
+    session: LabSession,
+    documents: Sequence[Document],
+    kind: Kind,
+    names: Sequence[str],
+    skipped: Sequence[Skipped],
+    watched: Watched,
+) -> Iterator[View]:
     if kind == "conditions":
         names = check_names(names)
     if not session.busy.acquire(timeout=5):
         raise SidecarError("A measurement is under way in this tab already; stop it first.")
     stop = session.stop = threading.Event()
+    watched.follow(stop)
     lab = session.latest = Measurement(kind, tuple(names), len(documents), list(skipped))
     try:
         yield View(status("The models get ready.", "busy"), lab.figure(running=True), True)
-        yield from _measured(host, session, documents, lab, stop)
-        if stop.is_set():
+        yield from _measured(host, session, documents, lab, watched)
+        if watched.stopped:
             line = status(STOPPED, "done")
         elif not lab.results:
             raise SidecarError(f"Nothing could be measured: {lab.skipped[-1].why}")
@@ -208,10 +223,11 @@ def _measured(
     session: LabSession,
     documents: Sequence[Document],
     lab: Measurement,
-    stop: threading.Event,
+    watched: Watched,
 ) -> Iterator[View]:
     from sidecar_core.experiments.alpha import measure  # here: it comes with PyTorch
 
+    stop = watched.stop
     views, charts = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
     for document in documents:
         ticket = host.turnstile.enter()
@@ -221,7 +237,8 @@ def _measured(
                 if engine is None:
                     yield View(line, None, True)
             if engine is None:
-                return
+                break
+            watched.begin()
             lab.about = _about(engine)
             items = measure(
                 engine,
@@ -239,6 +256,7 @@ def _measured(
                     yield View(lab.status(), figure, True)
         finally:
             host.turnstile.leave(ticket)
+    watched.stopped = stop.is_set()
 
 
 def _conditions(engine: Any, lab: Measurement) -> tuple[Condition, ...]:

@@ -22,6 +22,7 @@ from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
 from sidecar_core.ui.tag_views import leak_view
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
+from sidecar_core.ui.watch import Watched
 
 STOPPED = "Stopped. What was sampled so far stays."
 
@@ -64,15 +65,29 @@ def run(
     summary: str | None = None,
 ) -> Iterator[View]:
     """Views of one leak test, the last one with `running` false. Raises SidecarError."""
+    with host.watch.open("leak") as watched:
+        yield from _run(host, session, document, settings, summary, watched)
+
+
+def _run(
+    host: ModelHost,
+    session: TagLabSession,
+    document: Document,
+    settings: LeakSettings,
+    summary: str | None,
+    watched: Watched,
+) -> Iterator[View]:
     settings.validate()
     if not session.busy.acquire(timeout=5):
         raise SidecarError("A leak test is under way in this tab already; stop it first.")
     stop = session.stop = threading.Event()
+    watched.follow(stop)
     report = session.latest = LeakReport(settings.watch)
     try:
         yield View(status("The models get ready.", "busy"), leak_view(report, settings), True)
-        yield from _sampled(host, session, document, settings, summary, report, stop)
-        words = STOPPED if stop.is_set() else _ending(report)
+        yield from _sampled(host, session, document, settings, summary, report, watched)
+        watched.stopped = stop.is_set()
+        words = STOPPED if watched.stopped else _ending(report)
         yield View(status(words, "done"), leak_view(report, settings), False)
     except SidecarError as error:
         yield View(status(str(error), "error"), leak_view(report, settings), False)
@@ -89,10 +104,11 @@ def _sampled(
     settings: LeakSettings,
     summary: str | None,
     report: LeakReport,
-    stop: threading.Event,
+    watched: Watched,
 ) -> Iterator[View]:
     from sidecar_core.experiments.leak import leak_test  # here: it comes with PyTorch
 
+    stop = watched.stop
     views, results = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
     ticket = host.turnstile.enter()
     try:
@@ -102,6 +118,7 @@ def _sampled(
                 yield View(line, None, True)
         if engine is None:
             return
+        watched.begin()
         events = leak_test(
             engine,
             document,

@@ -8,11 +8,11 @@ then is the next run let in. A SidecarError comes through after a last view.
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
@@ -35,8 +35,7 @@ from sidecar_core.ui.scenarios import Measured, Scenario, outcome
 from sidecar_core.ui.session import RunRecord, Session, article_key
 from sidecar_core.ui.tags import column
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
-
-log = logging.getLogger(__name__)
+from sidecar_core.ui.watch import Watched
 
 HINT = "Flip a switch and start again: earlier runs stay in the chart as thin lines."
 """Where a scenario would say what to look at."""
@@ -154,12 +153,25 @@ def run(
     scenario: Scenario | None = None,
 ) -> Iterator[View]:
     """Views of one run, the last one with `running` false. Raises SidecarError, see above."""
+    with host.watch.open("run") as watched:
+        yield from _run(host, session, article, settings, scenario, watched)
+
+
+def _run(
+    host: ModelHost,
+    session: Session,
+    article: str,
+    settings: RunSettings,
+    scenario: Scenario | None,
+    watched: Watched,
+) -> Iterator[View]:
     check_size(article)
     settings.validate()
     if not session.busy.acquire(timeout=5):
         raise SidecarError("A run is under way in this tab already; stop it first.")
     stop = session.stop = threading.Event()
     live = LiveRun(article, settings, session.on(article), scenario)
+    watched.follow(stop, live.report)
     worker: _Worker | None = None
     ticket = None
     try:
@@ -172,6 +184,7 @@ def run(
             yield live.view(status(STOPPED, "done"), running=False)
             return
         events = engine.stream(article, settings, stop.is_set)
+        watched.begin()
         worker = _Worker(events, host, ticket, session)
         yield live.view()
         yield from _views(live, worker)
@@ -208,7 +221,9 @@ class _Worker:
     ) -> None:
         self.queue: queue.SimpleQueue[Event | Exception | None] = queue.SimpleQueue()
         self._events, self._host, self._ticket, self._session = events, host, ticket, session
-        threading.Thread(target=self._work, name="run", daemon=True).start()
+        # The copied context tells ZeroGPU whose request this is.
+        work = copy_context().run
+        threading.Thread(target=work, args=(self._work,), name="run", daemon=True).start()
 
     def _work(self) -> None:
         end: Exception | None = None
@@ -258,7 +273,6 @@ def _views(live: LiveRun, worker: _Worker) -> Iterator[View]:
             if isinstance(event, SidecarError):
                 raise event
             if isinstance(event, Exception):
-                log.error("A run failed", exc_info=event)
                 raise SidecarError(
                     f"The run failed: {type(event).__name__}. Start it again."
                 ) from event

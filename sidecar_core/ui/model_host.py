@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import Event, LoadProgress
 from sidecar_core.settings import RunSettings
+from sidecar_core.ui.watch import Watch
 
 MAX_WAITING = 20
 """Runs that may wait for the models; more are refused with one clear line."""
@@ -51,17 +52,17 @@ class Turnstile:
     """One at a time, first come first served. Safe to use from any thread."""
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
+        self.max_waiting = max_waiting
         self._lock = threading.Lock()
         self._line: list[object] = []
-        self._max_waiting = max_waiting
 
     def enter(self) -> object:
         """A place at the end of the line. Raises SidecarError when too many wait already."""
         ticket = object()
         with self._lock:
-            if len(self._line) > self._max_waiting:
+            if len(self._line) > self.max_waiting:
                 raise SidecarError(
-                    f"{self._max_waiting} visitors are waiting for the models already; "
+                    f"{self.max_waiting} visitors are waiting for the models already; "
                     "try again in a minute."
                 )
             self._line.append(ticket)
@@ -72,6 +73,11 @@ class Turnstile:
         with self._lock:
             return self._line.index(ticket)
 
+    def waiting(self) -> int:
+        """How many wait behind the one whose turn it is."""
+        with self._lock:
+            return max(0, len(self._line) - 1)
+
     def leave(self, ticket: object) -> None:
         """Give the place up, waiting or done; giving it up twice does nothing."""
         with self._lock:
@@ -80,15 +86,19 @@ class Turnstile:
 
 
 class ModelHost:
-    """Loads the models once, in the background; after a failure `start` tries again."""
+    """Loads the models once, in the background; after a failure `start` tries again.
 
-    def __init__(self, load: Load) -> None:
+    `watch` knows of every run on them.
+    """
+
+    def __init__(self, load: Load, max_waiting: int = MAX_WAITING) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._engine: EngineLike | None = None
         self._status = HostStatus("loading", "Getting ready to load the models")
-        self.turnstile = Turnstile()
+        self.turnstile = Turnstile(max_waiting)
+        self.watch = Watch()
 
     def start(self) -> None:
         """Begin to load unless that is under way or done."""
@@ -145,8 +155,8 @@ def load_engine(pair: str, precision: str, device: str | None) -> Load:
 
 
 def describe(pair: Any) -> str:
-    """The line about the models under the title: target, draft, precision, device."""
+    """The line about the models under the title: pair, target, draft, precision, device."""
     return (
-        f"{pair.target.name} with draft {pair.draft.name} · "
+        f"{pair.name}: {pair.target.name} with draft {pair.draft.name} · "
         f"{pair.target.precision}, {pair.target.device}"
     )
