@@ -27,15 +27,19 @@ def serve(options: Options, shutdown: Shutdown) -> None:
     """Serves the page until a signal ends the process. Raises SidecarError before that."""
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     # These come late: Gradio reads the environment, which had to be checked first, and takes
-    # seconds.
+    # seconds. And `zero_gpu` goes before all that may import torch.
+    from sidecar_core.ui import zero_gpu  # isort: split
     from sidecar_core.ui import logs, serving
     from sidecar_core.ui.app import build_demo
     from sidecar_core.ui.model_host import ModelHost, load_engine
 
     logs.set_up(options.log)
-    load = load_engine(options.pair, options.precision, options.device)
+    load = zero_gpu.adapted(load_engine(options.pair, options.precision, options.device))
     host = ModelHost(load, options.max_waiting)
-    host.start()
+    if zero_gpu.ON:
+        host.load_here()
+    else:
+        host.start()
     demo = build_demo(host)
     try:
         demo.launch(prevent_thread_lock=True, **serving.launch_arguments(host, options))

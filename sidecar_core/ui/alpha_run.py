@@ -28,6 +28,7 @@ from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
 from sidecar_core.ui.watch import Watched
+from sidecar_core.ui.zero_gpu import lab_seconds, take
 
 GAMMA = 4
 STOPPED = "Stopped. What was measured so far stays."
@@ -240,14 +241,17 @@ def _measured(
                 break
             watched.begin()
             lab.about = _about(engine)
-            items = measure(
+            conditions = _conditions(engine, lab)
+            items = take(
                 engine,
+                measure,
                 [document],
-                _conditions(engine, lab),
+                conditions,
                 max_tokens=MAX_TOKENS,
                 gamma=GAMMA,
                 records=session.records,
                 stop=stop.is_set,
+                seconds=lab_seconds(document.text, len(conditions)),
             )
             for item in items:
                 lab.add(item)
@@ -271,7 +275,7 @@ def _about(engine: Any) -> dict[str, Any]:
         "pair": pair.name,
         "models": {"target": pair.target.name, "draft": pair.draft.name},
         "precision": pair.target.precision,
-        "device": str(pair.target.device),
+        "device": getattr(engine, "device", str(pair.target.device)),
         "suffix_tokens": len(engine.prompts.plain(HASHTAGS.suffix)),
         "settings": {"task": HASHTAGS.name, "max_tokens": MAX_TOKENS, "gamma": GAMMA},
     }

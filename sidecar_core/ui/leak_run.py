@@ -23,6 +23,7 @@ from sidecar_core.ui.render import status
 from sidecar_core.ui.tag_views import leak_view
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
 from sidecar_core.ui.watch import Watched
+from sidecar_core.ui.zero_gpu import lab_seconds, take
 
 STOPPED = "Stopped. What was sampled so far stays."
 
@@ -119,13 +120,15 @@ def _sampled(
         if engine is None:
             return
         watched.begin()
-        events = leak_test(
+        events = take(
             engine,
+            leak_test,
             document,
             settings,
             summary=summary,
             records=session.records,
             stop=stop.is_set,
+            seconds=lab_seconds(document.text, len(settings.conditions)),
         )
         for event in events:
             report.add(event)

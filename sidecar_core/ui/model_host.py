@@ -100,6 +100,10 @@ class ModelHost:
         self.turnstile = Turnstile(max_waiting)
         self.watch = Watch()
 
+    def load_here(self) -> None:
+        """Load in this thread, and come back when that is done or has failed."""
+        self._run()
+
     def start(self) -> None:
         """Begin to load unless that is under way or done."""
         with self._lock:
