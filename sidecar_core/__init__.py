@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from sidecar_core.tasks import KEYWORDS as KEYWORDS
     from sidecar_core.tasks import SidecarTask as SidecarTask
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "decoding.engine": ("Engine",),
     "errors": ("SidecarError",),

@@ -23,15 +23,14 @@ from sidecar_core.experiments.sweep import LENGTHS, pool_sweep, sweep_conditions
 from sidecar_core.experiments.tables import alpha_csv, sweep_csv
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.ui import alpha_figures as figures
-from sidecar_core.ui.live import in_words, wait_for_turn
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
-from sidecar_core.ui.turnstile import TimeLimit
+from sidecar_core.ui.turn import Turn, in_words, open_turn
+from sidecar_core.ui.zero_gpu import lab_seconds, take
 
 GAMMA = 4
 STAYS = "What was measured so far stays."
-STOPPED = f"Stopped. {STAYS}"
 
 Kind = Literal["conditions", "lengths"]
 
@@ -182,75 +181,53 @@ def run(
 
     Raises SidecarError for bad input and when nothing at all could be measured.
     """
-    if kind == "conditions":
-        names = check_names(names)
-    if not session.busy.acquire(timeout=5):
-        raise SidecarError("A measurement is under way in this tab already; stop it first.")
-    stop = session.stop = threading.Event()
-    limit = TimeLimit(stop, host.lab_seconds)
-    lab = session.latest = Measurement(kind, tuple(names), len(documents), list(skipped))
-    try:
-        yield View(status("The models get ready.", "busy"), lab.figure(running=True), True)
-        with in_words("measurement"):
-            yield from _measured(host, session, documents, lab, stop, limit, visitor)
-        if limit.over:
-            line = status(f"{limit.words} {STAYS}", "done")
-        elif stop.is_set():
-            line = status(STOPPED, "done")
-        elif not lab.results:
-            raise SidecarError(f"Nothing could be measured: {lab.skipped[-1].why}")
-        else:
-            line = status(_ending(lab), "done")
-        yield View(line, lab.figure(running=False), False)
-    except SidecarError as error:
-        yield View(status(str(error), "error"), lab.figure(running=False), False)
-        raise
-    finally:
-        stop.set()
-        session.busy.release()
+    with host.watch.open("alpha") as watched:
+        if kind == "conditions":
+            names = check_names(names)
+        with open_turn(host, session, watched, visitor) as turn:
+            lab = session.latest = Measurement(kind, tuple(names), len(documents), list(skipped))
+            try:
+                line = status("The models get ready.", "busy")
+                yield View(line, lab.figure(running=True), True)
+                with in_words("alpha"):
+                    yield from _measured(turn, session, documents, lab)
+                line = status(turn.ending(STAYS) or _ending(lab), "done")
+                yield View(line, lab.figure(running=False), False)
+            except SidecarError as error:
+                yield View(status(str(error), "error"), lab.figure(running=False), False)
+                raise
 
 
 def _measured(
-    host: ModelHost,
-    session: LabSession,
-    documents: Sequence[Document],
-    lab: Measurement,
-    stop: threading.Event,
-    limit: TimeLimit,
-    visitor: str | None,
+    turn: Turn, session: LabSession, documents: Sequence[Document], lab: Measurement
 ) -> Iterator[View]:
     from sidecar_core.experiments.alpha import measure  # here: it comes with PyTorch
 
     views, charts = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
-    ticket = host.turnstile.enter(visitor, stop)
-    try:
-        for number, document in enumerate(documents):
-            if number:
-                host.turnstile.step_back(ticket)
-            engine: Any = None
-            for engine, line in wait_for_turn(host, ticket, stop):
-                if engine is None:
-                    yield View(line, None, True)
-            limit.begin()
-            if engine is None or limit():
-                return
-            lab.about = _about(engine)
-            items = measure(
-                engine,
-                [document],
-                _conditions(engine, lab),
-                max_tokens=MAX_TOKENS,
-                gamma=GAMMA,
-                records=session.records,
-                stop=limit,
-            )
-            for item in items:
-                lab.add(item)
-                if views.due():
-                    figure = lab.figure(running=True) if charts.due() else None
-                    yield View(lab.status(), figure, True)
-    finally:
-        host.turnstile.leave(ticket)
+    for number, document in enumerate(documents):
+        for line in turn.let_others_pass() if number else turn.wait():
+            yield View(line, None, True)
+        if turn.engine is None:
+            return
+        turn.begin()
+        lab.about = _about(turn.engine)
+        conditions = _conditions(turn.engine, lab)
+        items = take(
+            turn.engine,
+            measure,
+            [document],
+            conditions,
+            max_tokens=MAX_TOKENS,
+            gamma=GAMMA,
+            records=session.records,
+            stop=turn.limit,
+            seconds=lab_seconds(document.text, len(conditions)),
+        )
+        for item in items:
+            lab.add(item)
+            if views.due():
+                figure = lab.figure(running=True) if charts.due() else None
+                yield View(lab.status(), figure, True)
 
 
 def _conditions(engine: Any, lab: Measurement) -> tuple[Condition, ...]:
@@ -272,6 +249,9 @@ def _about(engine: Any) -> dict[str, Any]:
 
 
 def _ending(lab: Measurement) -> str:
+    """How a whole measurement ended. Raises SidecarError where it came to nothing."""
+    if not lab.results:
+        raise SidecarError(f"Nothing could be measured: {lab.skipped[-1].why}")
     count = len(lab.results)
     words = f"Done: {count} article{'s' if count != 1 else ''}"
     words += f", {sum(result.positions for result in lab.results):,} positions"

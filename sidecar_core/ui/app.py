@@ -39,7 +39,7 @@ QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 """For handlers that only redraw: no spinner over the page, nothing in the API's description."""
 
 
-def launch_arguments() -> dict[str, Any]:
+def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
     """What `launch()` needs for this page: its looks, no history kept in the browser."""
     return {
         "theme": _theme(),
@@ -49,7 +49,7 @@ def launch_arguments() -> dict[str, Any]:
         "footer_links": ["api", "settings"],
         "ssr_mode": False,
         "max_file_size": MAX_UPLOAD,
-        "max_threads": 2 * MAX_WAITING + 20,
+        "max_threads": 2 * max_waiting + 20,
         "show_error": True,
     }
 
@@ -62,7 +62,7 @@ def build_demo(host: ModelHost, examples: tuple[Example, ...] | None = None) -> 
     with gr.Blocks(title="Speculative Sidecar", analytics_enabled=False, fill_width=True) as demo:
         _Page(host, examples).build(demo)
         add_endpoint(host)
-    return demo.queue(default_concurrency_limit=1, max_size=4 * MAX_WAITING)
+    return demo.queue(default_concurrency_limit=1, max_size=4 * host.turnstile.max_waiting)
 
 
 class _Page:
@@ -173,6 +173,7 @@ class _Page:
                 build_tag_lab(self.host, self.article, self.session)
         with gr.Accordion("How it works", open=False, elem_id="how"):
             _html(_asset("how_it_works.html"), elem_id="how-text")
+        _html(words.ABOUT, elem_id="about")
 
     def _wire(self, demo: Any) -> None:
         article_and_settings = [self.article, *self.settings]

@@ -17,15 +17,14 @@ from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.leak_report import LeakReport, LeakSettings
 from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import InMemory
-from sidecar_core.ui.live import in_words, wait_for_turn
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
 from sidecar_core.ui.tag_views import leak_view
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
-from sidecar_core.ui.turnstile import TimeLimit
+from sidecar_core.ui.turn import Turn, in_words, open_turn
+from sidecar_core.ui.zero_gpu import lab_seconds, take
 
 STAYS = "What was sampled so far stays."
-STOPPED = f"Stopped. {STAYS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,72 +66,56 @@ def run(
     visitor: str | None = None,
 ) -> Iterator[View]:
     """Views of one leak test, the last one with `running` false. Raises SidecarError."""
-    settings.validate()
-    if not session.busy.acquire(timeout=5):
-        raise SidecarError("A leak test is under way in this tab already; stop it first.")
-    stop = session.stop = threading.Event()
-    limit = TimeLimit(stop, host.lab_seconds)
-    report = session.latest = LeakReport(settings.watch)
-    try:
-        yield View(status("The models get ready.", "busy"), leak_view(report, settings), True)
-        with in_words("leak test"):
-            yield from _sampled(
-                host, session, document, settings, summary, report, stop, limit, visitor
-            )
-        words = STOPPED if stop.is_set() else _ending(report)
-        words = f"{limit.words} {STAYS}" if limit.over else words
-        yield View(status(words, "done"), leak_view(report, settings), False)
-    except SidecarError as error:
-        yield View(status(str(error), "error"), leak_view(report, settings), False)
-        raise
-    finally:
-        stop.set()
-        session.busy.release()
+    with host.watch.open("leak") as watched:
+        settings.validate()
+        with open_turn(host, session, watched, visitor) as turn:
+            report = session.latest = LeakReport(settings.watch)
+            try:
+                line = status("The models get ready.", "busy")
+                yield View(line, leak_view(report, settings), True)
+                with in_words("leak"):
+                    yield from _sampled(turn, session, document, settings, summary, report)
+                line = status(turn.ending(STAYS) or _ending(report), "done")
+                yield View(line, leak_view(report, settings), False)
+            except SidecarError as error:
+                yield View(status(str(error), "error"), leak_view(report, settings), False)
+                raise
 
 
 def _sampled(
-    host: ModelHost,
+    turn: Turn,
     session: TagLabSession,
     document: Document,
     settings: LeakSettings,
     summary: str | None,
     report: LeakReport,
-    stop: threading.Event,
-    limit: TimeLimit,
-    visitor: str | None,
 ) -> Iterator[View]:
     from sidecar_core.experiments.leak import leak_test  # here: it comes with PyTorch
 
     views, results = Pace(UPDATES_PER_SECOND), Pace(CHARTS_PER_SECOND)
-    ticket = host.turnstile.enter(visitor, stop)
-    try:
-        engine: Any = None
-        for engine, line in wait_for_turn(host, ticket, stop):
-            if engine is None:
+    for line in turn.wait():
+        yield View(line, None, True)
+    if turn.engine is None:
+        return
+    turn.begin()
+    events = take(
+        turn.engine,
+        leak_test,
+        document,
+        settings,
+        summary=summary,
+        records=session.records,
+        stop=turn.limit,
+        seconds=lab_seconds(document.text, len(settings.conditions)),
+    )
+    for event in events:
+        report.add(event)
+        if isinstance(event, Step) and event.condition and not event.done:
+            for line in turn.let_others_pass():
                 yield View(line, None, True)
-        if engine is None:
-            return
-        limit.begin()
-        events = leak_test(
-            engine,
-            document,
-            settings,
-            summary=summary,
-            records=session.records,
-            stop=limit,
-        )
-        for event in events:
-            report.add(event)
-            if isinstance(event, Step) and event.condition and not event.done:
-                host.turnstile.step_back(ticket)
-                for _, line in wait_for_turn(host, ticket, stop):
-                    if line:
-                        yield View(line, None, True)
-            if isinstance(event, Step) and views.due():
-                shown = leak_view(report, settings) if results.due() else None
-                yield View(_status(event, settings), shown, True)
-    finally:
-        host.turnstile.leave(ticket)
+        if isinstance(event, Step) and views.due():
+            shown = leak_view(report, settings) if results.due() else None
+            yield View(_status(event, settings), shown, True)
 
 
 def _status(step: Step, settings: LeakSettings) -> dict[str, str]:

@@ -10,13 +10,13 @@ last view.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import queue
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
@@ -32,16 +32,14 @@ from sidecar_core.events import (
 from sidecar_core.report import RunReport, shown
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui.figures import Series, alpha_figure
-from sidecar_core.ui.model_host import EngineLike, ModelHost
+from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import TokenStream, status, text, tiles
 from sidecar_core.ui.runs import leaks, prompt_label, runs_table
 from sidecar_core.ui.scenarios import Measured, Scenario, outcome
 from sidecar_core.ui.session import RunRecord, Session, article_key
 from sidecar_core.ui.tags import column
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
-from sidecar_core.ui.turnstile import Ticket, TimeLimit, place_in_words
-
-log = logging.getLogger(__name__)
+from sidecar_core.ui.turn import Turn, in_words, open_turn
 
 HINT = "Flip a switch and start again: earlier runs stay in the chart as thin lines."
 """Where a scenario would say what to look at."""
@@ -179,42 +177,36 @@ def run(
 
     `visitor` names who asks: one visitor has one place at the models or in the line.
     """
-    check_size(article)
-    settings.validate()
-    if not session.busy.acquire(timeout=5):
-        raise SidecarError("A run is under way in this tab already; stop it first.")
-    stop = session.stop = threading.Event()
-    limit = TimeLimit(stop, host.max_seconds)
-    live = LiveRun(article, settings, session.on(article), scenario)
-    worker: _Worker | None = None
-    ticket = None
-    try:
-        ticket = host.turnstile.enter(visitor, stop)
-        engine = None
-        for engine, line in wait_for_turn(host, ticket, stop):
-            if engine is None:
-                yield live.view(line)
-        if engine is None:
-            yield live.view(status(STOPPED, "done"), running=False)
-            return
-        limit.begin()
-        events = engine.stream(article, settings, limit)
-        worker = _Worker(events, host, ticket, session)
-        yield live.view()
-        yield from _views(live, worker, stop)
-        session.counted += 1
-        session.keep(live.record(session.counted))
-        session.log = live.lines
-        ending = status(f"{limit.words} {STAYS}", "done") if limit.over else None
-        yield live.view(ending, running=False, records=session.on(article))
-    except SidecarError as error:
-        yield live.view(status(str(error), "error"), running=False)
-        raise
-    finally:
-        stop.set()
-        if worker is None:
-            host.turnstile.leave(ticket)
-            session.busy.release()
+    with host.watch.open("run") as watched:
+        check_size(article)
+        settings.validate()
+        with open_turn(host, session, watched, visitor) as turn:
+            live = LiveRun(article, settings, session.on(article), scenario)
+            turn.figures(live.report)
+            try:
+                with in_words("run"):
+                    yield from _run(turn, live, session)
+            except SidecarError as error:
+                yield live.view(status(str(error), "error"), running=False)
+                raise
+
+
+def _run(turn: Turn, live: LiveRun, session: Session) -> Iterator[View]:
+    for line in turn.wait():
+        yield live.view(line)
+    if turn.engine is None:
+        yield live.view(status(STOPPED, "done"), running=False)
+        return
+    events = turn.engine.stream(live.document, live.settings, turn.limit)
+    turn.begin()
+    worker = _Worker(events, turn)
+    yield live.view()
+    yield from _views(live, worker, turn)
+    session.counted += 1
+    session.keep(live.record(session.counted))
+    session.log = live.lines
+    ending = status(f"{turn.limit.words} {STAYS}", "done") if turn.limit.over else None
+    yield live.view(ending, running=False, records=session.on(live.document))
 
 
 def check_size(article: str) -> None:
@@ -229,14 +221,19 @@ def check_size(article: str) -> None:
 
 
 class _Worker:
-    """Takes the engine's events in a thread; `queue` ends with None or the exception."""
+    """Takes the engine's events in a thread; `queue` ends with None or the exception.
 
-    def __init__(
-        self, events: Iterator[Event], host: ModelHost, ticket: Ticket, session: Session
-    ) -> None:
+    The turn is over when the engine's last forward pass is.
+    """
+
+    def __init__(self, events: Iterator[Event], turn: Turn) -> None:
         self.queue: queue.SimpleQueue[Event | Exception | None] = queue.SimpleQueue()
-        self._events, self._host, self._ticket, self._session = events, host, ticket, session
-        threading.Thread(target=self._work, name="run", daemon=True).start()
+        self._events, self._turn = events, turn
+        # The copied context tells ZeroGPU whose request this is.
+        work = copy_context().run
+        thread = threading.Thread(target=work, args=(self._work,), name="run", daemon=True)
+        turn.keep()
+        thread.start()
 
     def _work(self) -> None:
         yield_to_the_page()
@@ -247,8 +244,7 @@ class _Worker:
         except Exception as error:
             end = error
         finally:
-            self._host.turnstile.leave(self._ticket)
-            self._session.busy.release()
+            self._turn.release()
             self.queue.put(end)
 
 
@@ -261,42 +257,7 @@ def yield_to_the_page() -> None:
             os.setpriority(*thread, max(NICE, os.getpriority(*thread)))
 
 
-def wait_for_turn(
-    host: ModelHost, ticket: Ticket, stop: threading.Event
-) -> Iterator[tuple[EngineLike | None, dict[str, str]]]:
-    """Until it is this ticket's turn and the models are there; nothing with an engine once
-    `stop` is set. Raises SidecarError when they cannot be loaded."""
-    host.start()
-    while not stop.is_set():
-        engine = host.engine()
-        if engine is None:
-            now = host.status()
-            if now.state == "failed":
-                raise SidecarError(now.text)
-            yield None, status(f"{now.text}. Your run begins by itself.", "busy", now.fraction)
-        elif ahead := host.turnstile.ahead(ticket):
-            seconds = host.turnstile.seconds(ticket)
-            yield None, status(place_in_words(ahead, seconds), "busy")
-        else:
-            host.turnstile.begin(ticket)
-            yield engine, {}
-            return
-        stop.wait(0.25)
-
-
-@contextlib.contextmanager
-def in_words(what: str) -> Iterator[None]:
-    """Turns an exception that nobody expected into one line without details, and logs it."""
-    try:
-        yield
-    except SidecarError:
-        raise
-    except Exception as error:
-        log.error("A %s failed", what, exc_info=error)
-        raise SidecarError(f"The {what} failed: {type(error).__name__}. Start it again.") from error
-
-
-def _views(live: LiveRun, worker: _Worker, stop: threading.Event) -> Iterator[View]:
+def _views(live: LiveRun, worker: _Worker, turn: Turn) -> Iterator[View]:
     pace = Pace(UPDATES_PER_SECOND)
     quiet_since = time.monotonic()
     changed = False
@@ -307,14 +268,13 @@ def _views(live: LiveRun, worker: _Worker, stop: threading.Event) -> Iterator[Vi
             pass
         else:
             if isinstance(event, Exception):
-                with in_words("run"):
-                    raise event
+                raise event
             if event is None:
                 return
             live.add(event)
             changed = True
         if (changed and pace.due()) or time.monotonic() - quiet_since > 0.5:
-            yield live.view(STOPPING if stop.is_set() else None)
+            yield live.view(STOPPING if turn.stop.is_set() else None)
             changed, quiet_since = False, time.monotonic()
 
 

@@ -17,6 +17,7 @@ from sidecar_core.events import Event, LoadProgress
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui.turnstile import MAX_WAITING as MAX_WAITING
 from sidecar_core.ui.turnstile import Turnstile
+from sidecar_core.ui.watch import Watch
 
 MAX_SECONDS = 600.0
 """Longest that a run may be at the models, unless the host says otherwise."""
@@ -55,18 +56,26 @@ class HostStatus:
 class ModelHost:
     """Loads the models once, in the background; after a failure `start` tries again.
 
-    A run ends after `max_seconds` at the models, a lab's measurement after `lab_seconds`.
+    A run ends after `max_seconds` at the models, a lab's measurement after `lab_seconds`. `watch`
+    knows of every run on them.
     """
 
-    def __init__(self, load: Load, max_seconds: float = MAX_SECONDS) -> None:
+    def __init__(
+        self, load: Load, max_seconds: float = MAX_SECONDS, max_waiting: int = MAX_WAITING
+    ) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._engine: EngineLike | None = None
         self._status = HostStatus("loading", "Getting ready to load the models")
-        self.turnstile = Turnstile()
+        self.turnstile = Turnstile(max_waiting)
+        self.watch = Watch()
         self.max_seconds = max_seconds
         self.lab_seconds = LAB_SHARE * max_seconds
+
+    def load_here(self) -> None:
+        """Load in this thread, and come back when that is done or has failed."""
+        self._run()
 
     def start(self) -> None:
         """Begin to load unless that is under way or done."""

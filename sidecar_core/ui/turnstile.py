@@ -36,7 +36,7 @@ class Turnstile:
     def __init__(self, max_waiting: int = MAX_WAITING, at_once: int = 1) -> None:
         self._lock = threading.Lock()
         self._line: list[Ticket] = []
-        self._max_waiting = max_waiting
+        self.max_waiting = max_waiting
         self._at_once = at_once
         self._mean: float | None = None
 
@@ -55,9 +55,9 @@ class Turnstile:
                     "You have a run at the models or in the line already; stop it, or wait for "
                     "its end."
                 )
-            if len(self._line) >= self._max_waiting + self._at_once:
+            if len(self._line) >= self.max_waiting + self._at_once:
                 raise SidecarError(
-                    f"Busy: {self._max_waiting} visitors are waiting for the models already; "
+                    f"Busy: {self.max_waiting} visitors are waiting for the models already; "
                     "try again in a minute."
                 )
             self._line.append(ticket)
@@ -101,6 +101,11 @@ class Turnstile:
             for ticket in self._line:
                 if ticket.visitor == visitor and ticket.stop is not None:
                     ticket.stop.set()
+
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        with self._lock:
+            return max(0, len(self._line) - self._at_once)
 
     def __len__(self) -> int:
         """How many are at the models or wait."""

@@ -6,9 +6,15 @@ In a template `${value.x}` stands for a piece of a component's value: HTML that 
 
 from __future__ import annotations
 
+from sidecar_core import __version__
+
 TITLE = """
 <h1>Speculative Sidecar</h1>
 <p>A small draft model speeds up a large one by guessing ahead, and writes hashtags on the side.</p>
+"""
+
+ABOUT = f"""
+<p>Speculative Sidecar {__version__}</p>
 """
 
 TOOLS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import socket
@@ -15,9 +16,11 @@ from typing import Any
 
 import pytest
 
-from sidecar_core.ui.app import build_demo, launch_arguments
+from sidecar_core.ui.app import build_demo
 from sidecar_core.ui.examples import Example
 from sidecar_core.ui.model_host import ModelHost
+from sidecar_core.ui.options import Options, parse
+from sidecar_core.ui.serving import launch_arguments
 from tests.ui.runs import ScriptedEngine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,12 +42,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def options(**changes: Any) -> Options:
+    """What `app.py` is told: a free port, and these changes."""
+    return dataclasses.replace(parse([], {}), port=free_port(), **changes)
+
+
 class Served:
     """The page in this process, over a scripted engine that a test may change."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Options) -> None:
         self.engine = ScriptedEngine()
-        host = self.host = ModelHost(lambda progress: (self.engine, "a scripted engine"))
+        self.host = host = ModelHost(lambda progress: (self.engine, "a scripted engine"))
         host.start()
         examples = (
             Example("The plant", "The plant closed. The Broken Arrow line is gone."),
@@ -52,17 +60,13 @@ class Served:
         )
         self.demo = build_demo(host, examples)
         _, self.url, _ = self.demo.launch(
-            server_name="127.0.0.1",
-            server_port=free_port(),
-            prevent_thread_lock=True,
-            quiet=True,
-            **launch_arguments(),
+            prevent_thread_lock=True, quiet=True, **launch_arguments(host, options)
         )
 
 
 @pytest.fixture(scope="session")
 def _served() -> Iterator[Served]:
-    served = Served()
+    served = Served(options())
     yield served
     served.demo.close()
 

@@ -22,7 +22,7 @@ from sidecar_core.experiments.sweep import LENGTHS, pool_sweep, sweep_conditions
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.ui import alpha_figures as figures
 from sidecar_core.ui.alpha_figures import Bar
-from sidecar_core.ui.alpha_run import STOPPED, LabSession, Measurement, View, run
+from sidecar_core.ui.alpha_run import STAYS, LabSession, Measurement, View, run
 from sidecar_core.ui.app import build_demo, launch_arguments
 from sidecar_core.ui.examples import Example
 from sidecar_core.ui.model_host import ModelHost
@@ -182,7 +182,7 @@ def test_stop_keeps_the_articles_that_are_done_and_the_next_run_goes_on(host):
         seen.append(view)
         if len(session.latest.results) == 1:
             session.stop.set()
-    assert seen[-1].status["message"] == STOPPED
+    assert seen[-1].status["message"] == f"Stopped. {STAYS}"
     assert seen[-1].running is False
     assert len(session.latest.results) == 1
     assert '<th scope="row">story-0</th>' in seen[-1].figure
@@ -316,7 +316,7 @@ def test_stop_leaves_what_was_measured_on_the_page(visit, lab_url, tmp_path):
     tab.page.click("#lab-start")
     tab.page.wait_for_selector("#lab-figure .lab-table")
     tab.page.click("#lab-stop")
-    tab.page.get_by_text(STOPPED).wait_for()
+    tab.page.get_by_text(f"Stopped. {STAYS}").wait_for()
     done = len(json.loads(saved(tab, "#lab-json"))["per_document"])
     assert 1 <= done < 100
     assert f"Articles ({done})" in tab.text("#lab-figure")

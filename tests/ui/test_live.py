@@ -78,8 +78,9 @@ def test_bytes_of_the_stream_are_appended_only() -> None:
 
 
 def test_stop_ends_the_run_keeps_what_is_there_and_the_next_one_works() -> None:
-    engine, session = ScriptedEngine(), Session()
-    engine.pause = 0.05
+    rounds = [event for n in range(1000) for event in one_round(n, [("The", 1.0)])]
+    engine, session = ScriptedEngine(lambda settings: [started(), *rounds]), Session()
+    engine.pause = 0.005
     host = host_of(engine)
     last = None
     for view in live.run(host, session, ARTICLE, RunSettings()):
@@ -90,6 +91,7 @@ def test_stop_ends_the_run_keeps_what_is_there_and_the_next_one_works() -> None:
     assert last.status["message"] == live.STOPPED
     assert "The" in last.stream["done"]
     assert not last.running
+    engine.events = whole_run
     assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
 
 

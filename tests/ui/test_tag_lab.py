@@ -32,7 +32,7 @@ from sidecar_core.ui import leak_run
 from sidecar_core.ui.app import build_demo, launch_arguments
 from sidecar_core.ui.examples import Example
 from sidecar_core.ui.figures import Series
-from sidecar_core.ui.leak_run import STOPPED, TagLabSession, View, run
+from sidecar_core.ui.leak_run import STAYS, TagLabSession, View, run
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.session import RunRecord, Session
 from sidecar_core.ui.tag_lab import TAGGER, _Lab
@@ -147,7 +147,7 @@ def test_stop_keeps_what_was_sampled_and_the_next_test_works(host, monkeypatch):
         seen.append(view)
         if len(session.latest.lists) == 2:
             session.stop.set()
-    assert seen[-1].status["message"] == STOPPED
+    assert seen[-1].status["message"] == f"Stopped. {STAYS}"
     assert set(session.latest.lists) < set(CONDITIONS)
     assert views(host, session)[-1].running is False
 
