@@ -24,8 +24,8 @@ RUN mkdir -p "$HF_HOME" "$SIDECAR_CACHE"
 
 EXPOSE 7860
 
-# The server answers before the models are there.
+# Answers while the models load; fails when they could not be loaded.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/', timeout=4)"]
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/healthz', timeout=4)"]
 
 CMD ["python", "app.py"]

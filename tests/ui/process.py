@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120
-"""Seconds for anything; a start takes a few on an idle machine."""
+PATIENCE = 300
+"""Seconds for anything; a start takes a few on an idle machine, a minute on a busy one."""
 
 
 def environment(home: Path, **changes: str) -> dict[str, str]:
