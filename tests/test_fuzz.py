@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from urllib.parse import parse_qsl
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sidecar_core.errors import SidecarError
@@ -136,6 +136,8 @@ def check_valid(found: RunSettings | None) -> None:
 
 @steady
 @given(st.dictionaries(st.sampled_from(FIELDS), json_values))
+@example({"gamma": 10**400})
+@example({"draft_prompt": "x" * 100_000})
 def test_any_json_for_the_settings_is_valid_or_refused_in_words(values: dict[str, Any]) -> None:
     check_valid(in_words(dataclasses.replace(RunSettings(), **values).validate))
 
