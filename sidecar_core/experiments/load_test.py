@@ -137,15 +137,17 @@ def load_test(
     """Drive the server at `url`; `process` is the server's, where its memory can be seen.
 
     Memory is first looked at once every client has had an answer (its article is then in the
-    prefix store), at half time at the latest. What was asked before the end is waited for.
+    prefix store), at half time at the latest. What was asked before the end is waited for. The
+    clients connect before the time begins: then all of them ask at once.
     """
     report, end = LoadReport(), threading.Event()
+    connected = _connect(url, clients, report)
     began = time.monotonic()
     workers = [
         threading.Thread(
-            target=_client, args=(url, n, began + seconds, max_tokens, report), daemon=True
+            target=_ask, args=(client, n, began + seconds, max_tokens, report), daemon=True
         )
-        for n in range(clients)
+        for n, client in connected
     ]
     visitor = threading.Thread(target=_open_page, args=(url, end, report), daemon=True)
     for thread in (*workers, visitor):
@@ -167,13 +169,20 @@ def _rss(process: psutil.Process | None) -> int | None:
     return None
 
 
-def _client(url: str, number: int, until: float, max_tokens: int, report: LoadReport) -> None:
+def _connect(url: str, count: int, report: LoadReport) -> list[tuple[int, Client]]:
+    """Clients with their numbers; those that cannot connect are failures."""
+    made = []
+    for number in range(count):
+        try:
+            client = Client(url, verbose=False, analytics_enabled=False, max_workers=1)
+            made.append((number, client))
+        except Exception as error:  # whatever it is, it is what this test looks for
+            report.add(error)
+    return made
+
+
+def _ask(client: Client, number: int, until: float, max_tokens: int, report: LoadReport) -> None:
     """One client, from its first question to its last answer."""
-    try:
-        client = Client(url, verbose=False, analytics_enabled=False, max_workers=1)
-    except Exception as error:  # whatever it is, it is what this test looks for
-        report.add(error)
-        return
     own = article(number)
     while time.monotonic() < until:
         asked = time.monotonic()

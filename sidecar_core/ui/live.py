@@ -14,8 +14,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import plotly.graph_objects as go
 
@@ -79,10 +80,12 @@ class LiveRun:
     stream: TokenStream = field(default_factory=TokenStream)
     lines: list[str] = field(default_factory=list)
     _chart: go.Figure | None = None
+    _changed: bool = False
     _chart_pace: Pace = field(default_factory=lambda: Pace(CHARTS_PER_SECOND))
     _columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
+        self._changed = True
         self.report.add(event)
         self.series.add(event)
         self.stream.add(event)
@@ -98,7 +101,9 @@ class LiveRun:
         records: Sequence[RunRecord] | None = None,
     ) -> View:
         """What to show now; `line` stands in for the status that follows from the events."""
-        if not running or self._chart is None or self._chart_pace.due():
+        stale = self._chart is None or (self._changed and self._chart_pace.due())
+        if not running or stale:
+            self._changed = False
             ghosts = [(f"{r.label} #{r.number}", r.series) for r in self.earlier]
             self._chart = alpha_figure(self.series, ghosts, prompt_label(self.settings))
         return View(
@@ -168,6 +173,19 @@ def run(
 
     `visitor` names who asks: one visitor has one place at the models or in the line.
     """
+    for look in follow(host, session, article, settings, scenario, visitor):
+        yield look()
+
+
+def follow(
+    host: ModelHost,
+    session: Session,
+    article: str,
+    settings: RunSettings,
+    scenario: Scenario | None = None,
+    visitor: str | None = None,
+) -> Iterator[Callable[[], View]]:
+    """The same for who may not want to look: yields what makes the view, which has its cost."""
     check_size(article)
     settings.validate()
     if not session.busy.acquire(timeout=5):
@@ -182,22 +200,22 @@ def run(
         engine = None
         for engine, line in wait_for_turn(host, ticket, stop):
             if engine is None:
-                yield live.view(line)
+                yield partial(live.view, line)
         if engine is None:
-            yield live.view(status(STOPPED, "done"), running=False)
+            yield partial(live.view, status(STOPPED, "done"), running=False)
             return
         limit.begin()
         events = engine.stream(article, settings, limit)
         worker = _Worker(events, host, ticket, session)
-        yield live.view()
-        yield from _views(live, worker)
+        yield live.view
+        yield from _looks(live, worker)
         session.counted += 1
         session.keep(live.record(session.counted))
         session.log = live.lines
         ending = status(f"{limit.words} {STAYS}", "done") if limit.over else None
-        yield live.view(ending, running=False, records=session.on(article))
+        yield partial(live.view, ending, running=False, records=session.on(article))
     except SidecarError as error:
-        yield live.view(status(str(error), "error"), running=False)
+        yield partial(live.view, status(str(error), "error"), running=False)
         raise
     finally:
         stop.set()
@@ -275,7 +293,7 @@ def in_words(what: str) -> Iterator[None]:
         raise SidecarError(f"The {what} failed: {type(error).__name__}. Start it again.") from error
 
 
-def _views(live: LiveRun, worker: _Worker) -> Iterator[View]:
+def _looks(live: LiveRun, worker: _Worker) -> Iterator[Callable[[], View]]:
     pace = Pace(UPDATES_PER_SECOND)
     quiet_since = time.monotonic()
     changed = False
@@ -293,7 +311,7 @@ def _views(live: LiveRun, worker: _Worker) -> Iterator[View]:
             live.add(event)
             changed = True
         if (changed and pace.due()) or time.monotonic() - quiet_since > 1:
-            yield live.view()
+            yield live.view
             changed, quiet_since = False, time.monotonic()
 
 
