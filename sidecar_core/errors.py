@@ -6,6 +6,12 @@ and exit code 2 on the command line, and nothing in between catches it.
 """
 
 
+def quoted(value: object) -> str:
+    """What somebody sent, short enough for a line, whatever it is."""
+    whole = repr(value)
+    return whole if len(whole) <= 60 else whole[:59] + "…"
+
+
 class SidecarError(Exception):
     """Something a user can understand and act on; `str(error)` is the line to show."""
 

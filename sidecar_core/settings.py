@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, quoted
 
 DraftPrompt = Literal["compound", "identical", "unrelated"]
 Positions = Literal["natural", "rebased"]
@@ -77,10 +77,12 @@ class RunSettings:
             ("positions", get_args(Positions)),
         ):
             if (value := getattr(self, name)) not in choices:
-                raise SidecarError(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
+                raise SidecarError(
+                    f"{name} is {quoted(value)}; choose one of {', '.join(choices)}."
+                )
         for name in ("suffix_masking", "document_masking", "adaptive"):
             if not isinstance(value := getattr(self, name), bool):
-                raise SidecarError(f"{name} is {value!r}; it must be true or false.")
+                raise SidecarError(f"{name} is {quoted(value)}; it must be true or false.")
         if not isinstance(self.draft_text, str) or len(self.draft_text) > 4_000:
             raise SidecarError("The draft text must be text of at most 4,000 characters.")
         if self.draft_prompt == "unrelated" and not self.draft_text.strip():
@@ -104,9 +106,9 @@ class RunSettings:
 def _check_number(name: str, value: Any, limits: Range) -> None:
     span = f"from {limits.low:g} to {limits.high:g}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):
-        raise SidecarError(f"{name} is {value!r}; it must be a number {span}.")
-    if limits.integer and value != int(value):
-        raise SidecarError(f"{name} is {value!r}; it must be a whole number {span}.")
+    if not is_number or (isinstance(value, float) and not math.isfinite(value)):
+        raise SidecarError(f"{name} is {quoted(value)}; it must be a number {span}.")
     if not limits.low <= value <= limits.high:
-        raise SidecarError(f"{name} is {value:g}; it must be {span}.")
+        raise SidecarError(f"{name} is {quoted(value)}; it must be {span}.")
+    if limits.integer and value != int(value):
+        raise SidecarError(f"{name} is {quoted(value)}; it must be a whole number {span}.")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, quoted
 from sidecar_core.settings import MAX_TASK_CHARS, RunSettings
 
 MAX_TAGS = 5
@@ -264,7 +264,8 @@ TASKS: Mapping[str, SidecarTask] = MappingProxyType(
 def get_task(name: str) -> SidecarTask:
     """The task of that name. Raises SidecarError for any other."""
     if name not in TASKS:
-        raise SidecarError(f"There is no task {name!r}; choose one of {', '.join((*TASKS, FREE))}.")
+        known = ", ".join((*TASKS, FREE))
+        raise SidecarError(f"There is no task {quoted(name)}; choose one of {known}.")
     return TASKS[name]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, quoted
 from sidecar_core.models.registry import PAIRS, GgufModel, HubModel, LocalModel, ModelSpec
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def device_named(name: str) -> Device:
     for device in DEVICES.values():
         if device.name.lower() == name.strip().lower():
             return device
-    raise SidecarError(f"There is no device {name!r}; choose one of {', '.join(DEVICES)}.")
+    raise SidecarError(f"There is no device {quoted(name)}; choose one of {', '.join(DEVICES)}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from safetensors import SafetensorError
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
@@ -60,7 +61,7 @@ def work(weights: Weights, precision: Precision, progress: Progress) -> None:
         progress(LoadProgress(f"Writing {weights.name} in {precision}"))
         share = 0.3 if precision == "int8" else 1.0
         require_space(int(share * sum(p.nbytes for p in model.parameters())), doing)
-        with storage_errors(doing), built_folder(folder) as draft:
+        with storage_errors(doing), _os_errors(), built_folder(folder) as draft:
             if precision == "int8":
                 int8_store.save(model, draft)
             else:
@@ -74,6 +75,18 @@ def work(weights: Weights, precision: Precision, progress: Progress) -> None:
             write_text(draft / MARKER, json.dumps(marker, indent=1))
         for name, file in files.items():
             note_sha256(folder / name, str(file["sha256"]))
+
+
+@contextlib.contextmanager
+def _os_errors() -> Iterator[None]:
+    """safetensors tells of a full disk in a class of its own, which is no OSError."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def read(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

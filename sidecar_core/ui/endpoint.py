@@ -61,14 +61,16 @@ def add_endpoint(host: ModelHost) -> None:
             task_cue=opening,
         )
         session, visitor = Session(), request.session_hash if request else None
-        words = ""
         try:
-            for view in live.run(host, session, article, settings, visitor=visitor):
-                words = view.status["message"]
+            for look in live.follow(host, session, article, settings, visitor=visitor):
+                last = look
+            ending = last().status["message"]
+            if not session.runs:
+                raise SidecarError(ending)
         except SidecarError as error:
             raise gr.Error(str(error), print_exception=False) from error
         report = session.runs[-1].report
         cut = report.finished is None or report.finished.reason == "cancelled"
-        return report.as_dict() | ({"stopped": words} if cut else {})
+        return report.as_dict() | ({"stopped": ending} if cut else {})
 
     gr.api(summarise, api_name="summarise", concurrency_limit=None)

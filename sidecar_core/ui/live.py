@@ -15,9 +15,10 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 
 import plotly.graph_objects as go
 
@@ -85,10 +86,12 @@ class LiveRun:
     stream: TokenStream = field(default_factory=TokenStream)
     lines: list[str] = field(default_factory=list)
     _chart: go.Figure | None = None
+    _changed: bool = False
     _chart_pace: Pace = field(default_factory=lambda: Pace(CHARTS_PER_SECOND))
     _columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
+        self._changed = True
         self.report.add(event)
         self.series.add(event)
         self.stream.add(event)
@@ -104,7 +107,9 @@ class LiveRun:
         records: Sequence[RunRecord] | None = None,
     ) -> View:
         """What to show now; `line` stands in for the status that follows from the events."""
-        if not running or self._chart is None or self._chart_pace.due():
+        stale = self._chart is None or (self._changed and self._chart_pace.due())
+        if not running or stale:
+            self._changed = False
             ghosts = [(f"{r.label} #{r.number}", r.series) for r in self.earlier]
             self._chart = alpha_figure(self.series, ghosts, prompt_label(self.settings))
         return View(
@@ -177,6 +182,19 @@ def run(
 
     `visitor` names who asks: one visitor has one place at the models or in the line.
     """
+    for look in follow(host, session, article, settings, scenario, visitor):
+        yield look()
+
+
+def follow(
+    host: ModelHost,
+    session: Session,
+    article: str,
+    settings: RunSettings,
+    scenario: Scenario | None = None,
+    visitor: str | None = None,
+) -> Iterator[Callable[[], View]]:
+    """The same for who may not want to look: yields what makes the view, which has its cost."""
     with host.watch.open("run") as watched:
         check_size(article)
         settings.validate()
@@ -187,26 +205,26 @@ def run(
                 with in_words("run"):
                     yield from _run(turn, live, session)
             except SidecarError as error:
-                yield live.view(status(str(error), "error"), running=False)
+                yield partial(live.view, status(str(error), "error"), running=False)
                 raise
 
 
-def _run(turn: Turn, live: LiveRun, session: Session) -> Iterator[View]:
+def _run(turn: Turn, live: LiveRun, session: Session) -> Iterator[Callable[[], View]]:
     for line in turn.wait():
-        yield live.view(line)
+        yield partial(live.view, line)
     if turn.engine is None:
-        yield live.view(status(STOPPED, "done"), running=False)
+        yield partial(live.view, status(STOPPED, "done"), running=False)
         return
     events = turn.engine.stream(live.document, live.settings, turn.limit)
     turn.begin()
     worker = _Worker(events, turn)
-    yield live.view()
-    yield from _views(live, worker, turn)
+    yield live.view
+    yield from _looks(live, worker, turn)
     session.counted += 1
     session.keep(live.record(session.counted))
     session.log = live.lines
     ending = status(f"{turn.limit.words} {STAYS}", "done") if turn.limit.over else None
-    yield live.view(ending, running=False, records=session.on(live.document))
+    yield partial(live.view, ending, running=False, records=session.on(live.document))
 
 
 def check_size(article: str) -> None:
@@ -257,7 +275,7 @@ def yield_to_the_page() -> None:
             os.setpriority(*thread, max(NICE, os.getpriority(*thread)))
 
 
-def _views(live: LiveRun, worker: _Worker, turn: Turn) -> Iterator[View]:
+def _looks(live: LiveRun, worker: _Worker, turn: Turn) -> Iterator[Callable[[], View]]:
     pace = Pace(UPDATES_PER_SECOND)
     quiet_since = time.monotonic()
     changed = False
@@ -274,7 +292,7 @@ def _views(live: LiveRun, worker: _Worker, turn: Turn) -> Iterator[View]:
             live.add(event)
             changed = True
         if (changed and pace.due()) or time.monotonic() - quiet_since > 0.5:
-            yield live.view(STOPPING if turn.stop.is_set() else None)
+            yield partial(live.view, STOPPING if turn.stop.is_set() else None)
             changed, quiet_since = False, time.monotonic()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, quoted
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.cost import BATCHES, Lengths, Scenario, rows
 from sidecar_core.experiments.devices import BYTES, DEVICES, SHAPES, device_named
@@ -210,7 +210,7 @@ class _Lab:
         """The cost model's table for these choices."""
         try:
             if model not in SHAPES:
-                raise SidecarError(f"There is no shape of {model!r}; choose one of the list.")
+                raise SidecarError(f"There is no shape of {quoted(model)}; choose one of the list.")
             machine = device_named(device)
             scenario = Scenario(
                 SHAPES[model].footprint(precision),

@@ -26,6 +26,7 @@ from sidecar_core.events import (
 )
 from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.corpus import Document, Skipped
+from sidecar_core.experiments.forced import prefix_cache
 from sidecar_core.experiments.records import InMemory
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
@@ -271,6 +272,16 @@ def test_an_article_on_which_a_model_fails_is_skipped_and_the_next_is_measured(e
             broken = broken and not isinstance(item, Skipped)
     assert [s.where for s in found if isinstance(s, Skipped)] == ["one"]
     assert found[-1].id == "two"
+
+
+@pytest.mark.parametrize("role", ["target", "draft"])
+def test_columns_that_are_not_finite_are_never_kept_for_others(engine, role):
+    model = getattr(engine.pair, role)
+    prompt = engine.build_prompts(ARTICLE, SETTINGS).draft
+    reading = prefix_cache(engine, model, prompt, "reads")
+    with not_finite(model, 2, float("nan")), pytest.raises(SidecarError, match="not finite"):
+        list(reading)
+    assert engine.store.nbytes == 0
 
 
 def test_faults_at_every_pass_of_a_short_run_end_it_in_words(engine):

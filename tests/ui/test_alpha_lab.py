@@ -202,6 +202,31 @@ def test_a_closed_tab_frees_the_models_and_the_session(host):
     host.turnstile.leave(ticket)
 
 
+def test_a_measurement_that_takes_too_long_ends_and_says_why(host, monkeypatch):
+    monkeypatch.setattr(host, "lab_seconds", 0.0)
+    last = views(host, LabSession(), *DOCUMENTS)[-1]
+    assert last.status["message"].startswith("Stopped after 0 s")
+    assert last.running is False
+    assert len(host.turnstile) == 0
+
+
+def test_an_unexpected_exception_is_one_line_and_the_next_measurement_works(host, monkeypatch):
+    session = LabSession()
+    with monkeypatch.context() as patch:
+        patch.setattr("sidecar_core.experiments.alpha.measure", lambda *_, **__: [1 / 0])
+        with pytest.raises(SidecarError, match="measurement failed: ZeroDivisionError"):
+            views(host, session, DOCUMENTS[0])
+    assert views(host, session, DOCUMENTS[0])[-1].running is False
+
+
+def test_a_visitor_with_a_run_under_way_does_not_measure_beside_it(host):
+    session, ticket = LabSession(), host.turnstile.enter("ann")
+    with pytest.raises(SidecarError, match="already"):
+        views(host, session, DOCUMENTS[0], visitor="ann")
+    assert not session.busy.locked()
+    host.turnstile.leave(ticket)
+
+
 def test_other_visitors_get_their_turn_between_two_articles(host):
     session, order = LabSession(), []
     others = threading.Thread()

@@ -164,6 +164,13 @@ def test_a_closed_tab_frees_the_models_and_the_session(host):
     host.turnstile.leave(ticket)
 
 
+def test_a_test_that_takes_too_long_ends_and_says_why(host, monkeypatch):
+    monkeypatch.setattr(host, "lab_seconds", 0.0)
+    last = views(host, TagLabSession())[-1]
+    assert last.status["message"].startswith("Stopped after 0 s")
+    assert len(host.turnstile) == 0
+
+
 def test_other_visitors_get_their_turn_between_two_conditions(host):
     session, order = TagLabSession(), []
 

@@ -1,0 +1,283 @@
+"""Many clients at one server at a time: is every answer the right one, and every refusal clear?
+
+Each client has an article of its own, of a length that no other has, and asks `/summarise` for a
+short summary at temperature 0, again and again. An answer is right when its prompt has the client's
+own number of tokens and its summary is the one that this client got before. Meanwhile somebody
+opens the page once a second. The server is a process of its own, as it would run anywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from sidecar_core.errors import SidecarError
+
+APP = Path(__file__).parents[2] / "app.py"
+
+BUSY = "try again in a minute"
+"""Ends the line by which the server refuses."""
+
+TASK = "category"
+"""What the draft writes on the side: the shortest there is."""
+
+PAUSE = 2.0
+"""Seconds that a refused client waits before it asks again."""
+
+PATIENCE = 240.0
+"""Seconds that an answer may take before it counts as lost; also those for the server's start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: whose question it was, what proves it, and how long it waited for its turn."""
+
+    client: int
+    prompt_tokens: int
+    summary: tuple[int, ...]
+    waited: float
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What came back. Safe to add to from any thread."""
+
+    answers: list[Answer] = field(default_factory=list)
+    refused: int = 0
+    failures: list[str] = field(default_factory=list)
+    page_seconds: list[float] = field(default_factory=list)
+    rss: dict[str, int | None] = field(default_factory=lambda: {"start": None, "end": None})
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, outcome: Answer | Exception) -> None:
+        """Take one answer, refusal or failure."""
+        with self._lock:
+            if isinstance(outcome, Answer):
+                self.answers.append(outcome)
+            elif isinstance(outcome, AppError) and BUSY in str(outcome):
+                self.refused += 1
+            else:
+                self.failures.append(f"{type(outcome).__name__}: {outcome}"[:300])
+
+    def answered(self) -> set[int]:
+        """Clients with at least one answer."""
+        with self._lock:
+            return {answer.client for answer in self.answers}
+
+    def mixed(self) -> int:
+        """Answers that are not this client's usual one: another prompt, or another summary."""
+        usual = {
+            client: Counter(
+                (a.prompt_tokens, a.summary) for a in self.answers if a.client == client
+            ).most_common(1)[0][0]
+            for client in {a.client for a in self.answers}
+        }
+        lengths = Counter(tokens for tokens, _ in usual.values())
+        return sum(
+            (a.prompt_tokens, a.summary) != usual[a.client] or lengths[a.prompt_tokens] > 1
+            for a in self.answers
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result object of `bench --clients`."""
+        waited = [answer.waited for answer in self.answers]
+        pages = self.page_seconds
+        return {
+            "answered": len(self.answers),
+            "refused": self.refused,
+            "failed": len(self.failures),
+            "mixed": self.mixed(),
+            "waiting": {"median": _median(waited), "p95": percentile(waited, 0.95)},
+            "rss_bytes": dict(self.rss),
+            "page_seconds": {"median": _median(pages), "max": max(pages, default=None)},
+            "clients_answered": len(self.answered()),
+            "failures": sorted(set(self.failures))[:10],
+        }
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """The smallest value that at least `share` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)] if ordered else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def article(client: int) -> str:
+    """A client's own article: its marker word, and a sentence of a length that nobody else has."""
+    marker = f"Marker{client}"
+    return (
+        f"The town of {marker} will open its old harbour again, the mayor of {marker} said on "
+        f"Monday. Ferries will leave {marker} every hour." + f" {marker} waits." * client
+    )
+
+
+def load_test(
+    url: str, clients: int, seconds: float, max_tokens: int, process: psutil.Process | None = None
+) -> LoadReport:
+    """Drive the server at `url`; `process` is the server's, where its memory can be seen.
+
+    Memory is first looked at once every client has had an answer (its article is then in the
+    prefix store), at half time at the latest. What was asked before the end is waited for. The
+    clients connect before the time begins: then all of them ask at once.
+    """
+    report, end = LoadReport(), threading.Event()
+    connected = _connect(url, clients, report)
+    began = time.monotonic()
+    workers = [
+        threading.Thread(
+            target=_ask, args=(client, n, began + seconds, max_tokens, report), daemon=True
+        )
+        for n, client in connected
+    ]
+    visitor = threading.Thread(target=_open_page, args=(url, end, report), daemon=True)
+    for thread in (*workers, visitor):
+        thread.start()
+    while time.monotonic() < began + seconds / 2 and len(report.answered()) < clients:
+        time.sleep(0.2)
+    report.rss["start"] = _rss(process)
+    for thread in workers:
+        thread.join(max(0.0, began + seconds - time.monotonic()) + PATIENCE + 30)
+    end.set()
+    visitor.join(PATIENCE)
+    report.rss["end"] = _rss(process)
+    return report
+
+
+def _rss(process: psutil.Process | None) -> int | None:
+    with contextlib.suppress(psutil.Error):
+        return int(process.memory_info().rss) if process else None
+    return None
+
+
+def _connect(url: str, count: int, report: LoadReport) -> list[tuple[int, Client]]:
+    """Clients with their numbers; those that cannot connect are failures."""
+    made = []
+    for number in range(count):
+        try:
+            client = Client(url, verbose=False, analytics_enabled=False, max_workers=1)
+            made.append((number, client))
+        except Exception as error:  # whatever it is, it is what this test looks for
+            report.add(error)
+    return made
+
+
+def _ask(client: Client, number: int, until: float, max_tokens: int, report: LoadReport) -> None:
+    """One client, from its first question to its last answer."""
+    own = article(number)
+    while time.monotonic() < until:
+        asked = time.monotonic()
+        try:
+            job = client.submit(own, task=TASK, max_tokens=max_tokens, api_name="/summarise")
+            result = job.result(timeout=PATIENCE)
+            waited = time.monotonic() - asked - result["timings"]["total"]
+            summary = tuple(result["summary_ids"])
+            report.add(Answer(number, result["prompt_tokens"]["target"], summary, waited))
+        except Exception as error:  # likewise
+            report.add(error)
+            time.sleep(PAUSE)
+    client.close()
+
+
+def _open_page(url: str, end: threading.Event, report: LoadReport) -> None:
+    with httpx.Client(timeout=PATIENCE) as browser:
+        while not end.wait(1):
+            asked = time.monotonic()
+            try:
+                browser.get(url).raise_for_status()
+            except httpx.HTTPError as error:
+                report.add(error)
+            else:
+                report.page_seconds.append(time.monotonic() - asked)
+
+
+@contextlib.contextmanager
+def served(pair: str, precision: str, device: str | None) -> Iterator[tuple[str, psutil.Process]]:
+    """The app as a process of its own, once it has answered a first question.
+
+    Raises SidecarError when it does not come up.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, str(APP), "--pair", pair, "--precision", precision]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
+    command += ["--device", device] if device else []
+    url = f"http://127.0.0.1:{port}/"
+    with tempfile.TemporaryFile() as log:
+        app = subprocess.Popen(  # noqa: S603  (a fixed command, no shell)
+            command,
+            cwd=APP.parent,
+            env={**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            _wait_for(url, app)
+            with contextlib.closing(Client(url, verbose=False, analytics_enabled=False)) as client:
+                job = client.submit(article(0), max_tokens=1, api_name="/summarise")
+                job.result(timeout=PATIENCE)
+            yield url, psutil.Process(app.pid)
+        except (OSError, AppError, TimeoutError) as error:
+            log.seek(0)
+            said = log.read().decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
+            raise SidecarError(f"The server did not come up ({error}). It said: {said}") from error
+        finally:
+            app.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                app.wait(30)
+            app.kill()
+
+
+def _wait_for(url: str, app: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if app.poll() is not None:
+            raise OSError(f"it ended with exit code {app.returncode}")
+        with contextlib.suppress(httpx.HTTPError):
+            httpx.get(url, timeout=10).raise_for_status()
+            return
+        time.sleep(0.25)
+    raise TimeoutError("no answer from its page")
+
+
+def table(result: dict[str, Any]) -> str:
+    """The figures in words, a line each."""
+    waiting, pages, rss = result["waiting"], result["page_seconds"], result["rss_bytes"]
+
+    def seconds(value: float | None) -> str:
+        return "–" if value is None else f"{value:.1f} s"
+
+    def size(value: int | None) -> str:
+        return "–" if value is None else f"{value / 1e9:.2f} GB"
+
+    return "\n".join(
+        [
+            f"answered {result['answered']}, refused {result['refused']}, "
+            f"failed {result['failed']}, mixed {result['mixed']}",
+            f"waiting: median {seconds(waiting['median'])}, p95 {seconds(waiting['p95'])}",
+            f"page: median {seconds(pages['median'])}, longest {seconds(pages['max'])}",
+            f"server's memory: {size(rss['start'])}, at the end {size(rss['end'])}",
+            *result["failures"],
+        ]
+    )

@@ -1,0 +1,90 @@
+"""The load test: its arithmetic, and a few clients at a real server over real weights."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from gradio_client.exceptions import AppError
+
+from sidecar_core.__main__ import main
+from sidecar_core.experiments.load_test import Answer, LoadReport, article, percentile
+
+KEYS = {"answered", "refused", "failed", "mixed", "waiting", "rss_bytes"}
+
+
+def report(*answers: Answer) -> LoadReport:
+    made = LoadReport()
+    for answer in answers:
+        made.add(answer)
+    return made
+
+
+def test_every_client_has_an_article_of_its_own_and_of_its_own_length():
+    articles = [article(n) for n in range(40)]
+    assert len({len(text.split()) for text in articles}) == 40
+    assert all(f"Marker{n} " in text for n, text in enumerate(articles))
+
+
+def test_an_answer_to_another_clients_question_is_counted_as_mixed():
+    own = [Answer(1, 101, (5, 6), 0.1)] * 3
+    other = [Answer(2, 102, (7, 8), 0.1)] * 3
+    assert report(*own, *other).mixed() == 0
+    assert report(*own, *other, Answer(1, 102, (7, 8), 0.1)).mixed() == 1
+    assert report(*own, *other, Answer(1, 101, (5, 9), 0.1)).mixed() == 1
+
+
+def test_two_clients_that_always_get_the_same_prompt_are_mixed():
+    assert report(Answer(1, 101, (5,), 0.1), Answer(2, 101, (5,), 0.1)).mixed() == 2
+
+
+def test_a_busy_line_is_a_refusal_and_anything_else_a_failure():
+    made = report()
+    made.add(
+        AppError("Busy: 20 visitors are waiting for the models already; try again in a minute.")
+    )
+    made.add(AppError("The article is empty."))
+    made.add(TimeoutError())
+    result = made.as_dict()
+    assert (result["refused"], result["failed"]) == (1, 2)
+
+
+def test_nothing_answered_is_no_figure_and_still_json():
+    result = report().as_dict()
+    assert result["waiting"] == {"median": None, "p95": None}
+    assert json.loads(json.dumps(result, allow_nan=False)).keys() >= KEYS
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"), [(1, 0), (2, 1), (19, 18), (20, 18), (21, 19), (100, 94)]
+)
+def test_the_95th_percentile_is_the_nearest_rank(count, wanted):
+    assert percentile(list(range(count)), 0.95) == wanted
+
+
+@pytest.mark.parametrize(
+    "options", [["--clients", "0"], ["--clients", "2", "--seconds", "0"], ["--clients", "9999"]]
+)
+def test_numbers_out_of_range_are_refused(options, capsys):
+    assert main(["bench", *options]) == 2
+    assert "error:" in capsys.readouterr().err
+
+
+def test_a_server_that_does_not_come_up_is_one_clear_line(capsys):
+    assert main(["bench", "--clients", "1", "--seconds", "1", "--precision", "fp32",
+                 "--pair", "no/such,pair/here"]) == 2  # fmt: skip
+    assert "did not come up" in capsys.readouterr().err
+
+
+@pytest.mark.smol
+def test_a_few_clients_at_a_real_server_get_their_own_answers(smol, capsys):
+    options = ["--clients", "3", "--seconds", "6", "--max-tokens", "2", "--pair", "smol"]
+    assert main(["bench", *options, "--precision", "fp32", "--json"]) == 0
+    out = capsys.readouterr().out
+    result = json.loads(out)
+    assert result.keys() >= KEYS
+    assert result["answered"] >= 3
+    assert result["clients_answered"] == 3
+    assert (result["failed"], result["mixed"], result["refused"]) == (0, 0, 0)
+    assert result["rss_bytes"]["start"] > 0
+    assert result["page_seconds"]["max"] is not None
