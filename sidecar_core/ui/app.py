@@ -16,6 +16,7 @@ import gradio as gr
 from sidecar_core.errors import SidecarError
 from sidecar_core.prompts import clean
 from sidecar_core.report import TaggerReport
+from sidecar_core.scenarios import SCENARIOS, Scenario
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import controls, live, words
 from sidecar_core.ui.alpha_lab import build_alpha_lab
@@ -27,7 +28,6 @@ from sidecar_core.ui.links import from_query, to_query
 from sidecar_core.ui.model_host import MAX_WAITING, HostStatus, ModelHost
 from sidecar_core.ui.render import status, text, tiles
 from sidecar_core.ui.runs import runs_table
-from sidecar_core.ui.scenarios import SCENARIOS, Scenario
 from sidecar_core.ui.session import Session
 from sidecar_core.ui.tag_lab import build_tag_lab
 from sidecar_core.ui.tags import column

@@ -26,12 +26,13 @@ from sidecar_core.events import (
     to_json,
 )
 from sidecar_core.report import RunReport, shown
+from sidecar_core.scenarios import Scenario
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.model_host import EngineLike, ModelHost
 from sidecar_core.ui.render import TokenStream, status, text, tiles
 from sidecar_core.ui.runs import leaks, prompt_label, runs_table
-from sidecar_core.ui.scenarios import Measured, Scenario, outcome
+from sidecar_core.ui.scenarios import Measured, outcome
 from sidecar_core.ui.session import RunRecord, Session, article_key
 from sidecar_core.ui.tags import column
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace

@@ -12,12 +12,12 @@ import pytest
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress, SummaryFinished, TokenRejected
 from sidecar_core.report import RunReport
+from sidecar_core.scenarios import BY_KEY
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import live
 from sidecar_core.ui.live import View
 from sidecar_core.ui.model_host import ModelHost, Turnstile
 from sidecar_core.ui.render import tiles
-from sidecar_core.ui.scenarios import BY_KEY
 from sidecar_core.ui.session import Session
 from tests.ui.runs import ScriptedEngine, one_round, started, whole_run
 
