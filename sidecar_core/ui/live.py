@@ -23,8 +23,8 @@ from sidecar_core.events import (
     FinishReason,
     RunStarted,
     TagsFinished,
-    to_json,
 )
+from sidecar_core.recording import record
 from sidecar_core.report import RunReport, shown
 from sidecar_core.scenarios import Scenario
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
@@ -47,7 +47,7 @@ STOPPED = "Stopped. What was written so far stays; Start begins anew."
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything on the page that a run changes."""
+    """Everything on the page that a run changes. `banner` says so where it is a recorded one."""
 
     status: dict[str, str]
     tiles: dict[str, str]
@@ -58,20 +58,21 @@ class View:
     runs: str
     note: str
     running: bool
+    banner: str = ""
 
 
 @dataclass(slots=True)
 class LiveRun:
-    """Fold of one run's events into views."""
+    """Fold of one run's events into views. `document` is None where it is not known."""
 
-    document: str
+    document: str | None
     settings: RunSettings
     earlier: Sequence[RunRecord] = ()
     scenario: Scenario | None = None
     report: RunReport = field(default_factory=RunReport)
     series: Series = field(default_factory=Series)
     stream: TokenStream = field(default_factory=TokenStream)
-    lines: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     _chart: go.Figure | None = None
     _chart_pace: Pace = field(default_factory=lambda: Pace(CHARTS_PER_SECOND))
     _columns: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class LiveRun:
         self.report.add(event)
         self.series.add(event)
         self.stream.add(event)
-        self.lines.append(to_json(event))
+        self.events.append(event)
         if isinstance(event, TagsFinished):
             self._columns[event.tagger] = self._column(event.tagger, running=True)
 
@@ -111,7 +112,7 @@ class LiveRun:
         """The stage in words. They change with the stage only; the bar moves in between."""
         report = self.report
         if report.finished:
-            return status(_ending(report), "done")
+            return status(ending(report), "done")
         match report.phase:
             case "summary":
                 share = report.emitted / self.settings.max_tokens
@@ -126,7 +127,7 @@ class LiveRun:
     def record(self, number: int) -> RunRecord:
         return RunRecord(
             number=number,
-            article=article_key(self.document),
+            article=article_key(self.document or ""),
             settings=self.settings,
             label=prompt_label(self.settings),
             leaks=leaks(self.report, self.document),
@@ -141,7 +142,7 @@ class LiveRun:
         if self.scenario is None:
             return HINT
         words = self.scenario.look
-        if not running:
+        if not running and self.document is not None:
             before = [Measured(r.settings, r.report) for r in self.earlier]
             words = outcome(self.scenario, self.settings, self.report, before, self.document)
         return f"<b>{text(self.scenario.title)}.</b> {text(words)}"
@@ -157,9 +158,7 @@ def run(
     """Views of one run, the last one with `running` false. Raises SidecarError, see above."""
     check_size(article)
     settings.validate()
-    if not session.busy.acquire(timeout=5):
-        raise SidecarError("A run is under way in this tab already; stop it first.")
-    stop = session.stop = threading.Event()
+    stop = session.take()
     live = LiveRun(article, settings, session.on(article), scenario)
     worker: _Worker | None = None
     ticket = None
@@ -178,7 +177,9 @@ def run(
         yield from _views(live, worker)
         session.counted += 1
         session.keep(live.record(session.counted))
-        session.log = live.lines
+        if live.report.started:
+            session.recording = record(live.events, scenario.key if scenario else "")
+            session.recorded = article_key(article)
         yield live.view(running=False, records=session.on(article))
     except SidecarError as error:
         yield live.view(status(str(error), "error"), running=False)
@@ -272,7 +273,7 @@ def _views(live: LiveRun, worker: _Worker) -> Iterator[View]:
             changed, quiet_since = False, time.monotonic()
 
 
-def _ending(report: RunReport) -> str:
+def ending(report: RunReport) -> str:
     """How the run ended, for the status line."""
     assert report.finished is not None
     reason: FinishReason = report.finished.reason

@@ -42,10 +42,10 @@ def details(settings: RunSettings) -> str:
     return ", ".join(parts)
 
 
-def leaks(report: RunReport, document: str) -> str:
+def leaks(report: RunReport, document: str | None) -> str:
     """How many of the sidecar's tags stand only in the document."""
     done = report.taggers["sidecar"].finished
-    if done is None:
+    if done is None or document is None:
         return "–"
     return str(sum(ground(tag, report.text, document).place == "document" for tag in done.tags))
 

@@ -7,6 +7,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from sidecar_core.errors import SidecarError
+from sidecar_core.recording import Recording
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui.figures import Series
@@ -36,14 +38,17 @@ class RunRecord:
 class Session:
     """State of one browser tab. A copy is a new, empty one: the page's initial value is a model.
 
-    `runs` are those that ended, `log` the events of the latest as JSON lines. `stop` belongs to the
-    run under way; `busy` is held until its last forward pass is over.
+    `runs` are those that ended; `recording` is of the run that is shown, `recorded` the key of its
+    article, "" if it came from a file. `stop` belongs to the run or the replay under way; `busy` is
+    held until that is over, to the last forward pass. A replay gives way to whatever comes.
     """
 
     def __init__(self) -> None:
         self.runs: list[RunRecord] = []
         self.counted = 0
-        self.log: list[str] = []
+        self.recording: Recording | None = None
+        self.recorded = ""
+        self.replaying = False
         self.stop = threading.Event()
         self.busy = threading.Lock()
 
@@ -58,6 +63,16 @@ class Session:
     def keep(self, record: RunRecord) -> None:
         self.runs.append(record)
         del self.runs[:-MAX_RUNS]
+
+    def take(self) -> threading.Event:
+        """Hold `busy`, for the caller to release; a new `stop`. Raises SidecarError while a run is
+        under way."""
+        if self.replaying:
+            self.stop.set()
+        if not self.busy.acquire(timeout=5):
+            raise SidecarError("A run is under way in this tab already; stop it first.")
+        self.stop = threading.Event()
+        return self.stop
 
     def close(self) -> None:
         """The tab is gone: whatever still runs for it should end."""

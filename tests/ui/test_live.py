@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -244,8 +243,8 @@ def test_two_sessions_share_nothing() -> None:
 def test_the_saved_run_is_its_events() -> None:
     session = Session()
     views(ScriptedEngine(), session)
-    kinds = [json.loads(line)["event"] for line in session.log]
-    assert kinds == [type(event).__name__ for event in whole_run()]
+    assert session.recording is not None
+    assert list(session.recording.events) == whole_run()
 
 
 def test_a_scenario_says_what_to_look_at_and_then_what_came_out() -> None:
