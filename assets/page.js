@@ -46,8 +46,8 @@
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
       return "";
     },
-    toTop() {
-      window.scrollTo({ top: 0, behavior: "smooth" });
+    toOutput() {
+      document.getElementById(window.innerWidth <= 820 ? "output" : "top").scrollIntoView();
     },
     copyLink(query) {
       copy(location.origin + location.pathname + (query ? "?" + query : ""), "Link copied");
