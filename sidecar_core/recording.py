@@ -271,7 +271,7 @@ class _Order:
             case TokenEvent():
                 self._require(not self.summarised, "the summary is done")
                 self._require(event.round == self.round, "the token is of another round")
-                self._require(event.place <= RANGES["gamma"].high, "the draft is too long")
+                self._require(0 <= event.place <= RANGES["gamma"].high, "there is no such place")
                 chances = (event.p, event.q, event.overlap, event.u)
                 fit = all(c is None or 0 <= c <= 1.001 for c in chances)
                 self._require(fit, "a probability lies between 0 and 1")

@@ -1,8 +1,8 @@
 """From JSON to frozen dataclasses: a value is of its field's annotated type, or it is refused.
 
 Understands what the events are made of: str, bool, int, float, None, Literal, unions, tuples (lists
-in JSON) and dicts by name. An `int` is a count or an index, so from 0 to 2⁶³ − 1; a `float` is any
-finite number; `Any` is one plain value. Truth values are no numbers.
+in JSON) and dicts by name. An `int` is a count, an index, or -1 for none; it is below 2⁶³. A
+`float` is any finite number, `Any` one plain value. Truth values are no numbers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def fits(value: Any, kind: Any) -> bool:
     if kind is Any:
         return any(fits(value, plain) for plain in (str, bool, float, NoneType))
     if kind is int:
-        return type(value) is int and 0 <= value < 2**63
+        return type(value) is int and -1 <= value < 2**63
     if kind is float:  # comparing is safe for integers of any size, and false for NaN
         return type(value) in (int, float) and abs(value) <= sys.float_info.max
     return type(value) is kind

@@ -198,7 +198,7 @@ def test_settings_that_no_run_can_have_are_refused(changes: dict[str, Any]) -> N
     ("kind", "changes"),
     [
         *(("RoundStarted", {"round": v}) for v in (1, 7, 10**12)),
-        *(("TokenAccepted", {"place": v}) for v in (17, 10**12, 2**63)),
+        *(("TokenAccepted", {"place": v}) for v in (-1, 17, 10**12, 2**63)),
         *(("TokenAccepted", {"round": v}) for v in (1, 10**12)),
         *(("TokenAccepted", {name: 1.5}) for name in ("p", "q", "overlap", "u")),
         *(("TokenAccepted", {name: -0.5}) for name in ("p", "q", "overlap", "u", "seconds")),
