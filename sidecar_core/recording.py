@@ -27,20 +27,27 @@ from sidecar_core.events import (
     RunFinished,
     RunStarted,
     SummaryFinished,
+    TagsFinished,
     TokenEvent,
     from_fields,
     to_json,
 )
 from sidecar_core.schema import FieldError, build
-from sidecar_core.settings import MAX_ARTICLE_CHARS, RANGES, RunSettings
+from sidecar_core.settings import RANGES, RunSettings
 
 MAX_BYTES = 4_000_000
 MAX_EVENTS = 20_000
-MAX_LINE = 100_000
+MAX_LINE = 60_000
 """Characters of an event. A header may be as long as the file: it may hold an article."""
 
 MAX_WORDS = 200
 """Characters of a header's title, machine and so on."""
+
+MAX_ARTICLE = 40_000
+"""Characters. Every tag is looked for in it, again at every step: that is to take no minutes."""
+
+MAX_TAGS = 16
+"""Of one tagger, for the same reason."""
 
 MAX_SECONDS = 1e6
 
@@ -220,8 +227,8 @@ def _checked_header(header: Header) -> Header:
         parts = [*value, *value.values()] if isinstance(value, dict) else [value]
         if len(parts) > 20 or any(len(part) > MAX_WORDS for part in parts):
             raise FieldError(f"{name!r} is longer than {MAX_WORDS} characters")
-    if len(header.article) > MAX_ARTICLE_CHARS:
-        raise FieldError(f"the article is longer than {MAX_ARTICLE_CHARS:,} characters")
+    if len(header.article) > MAX_ARTICLE:
+        raise FieldError(f"the article is longer than {MAX_ARTICLE:,} characters")
     if header.date:
         try:
             datetime.fromisoformat(header.date)
@@ -253,6 +260,7 @@ class _Order:
     round: int = -1
     summarised: bool = False
     over: bool = False
+    tagged: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, event: Event) -> None:
         self._require(self.events < MAX_EVENTS, f"there are more than {MAX_EVENTS:,} events")
@@ -278,6 +286,11 @@ class _Order:
             case SummaryFinished():
                 self._require(not self.summarised, "the summary is done")
                 self.summarised = True
+            case TagsFinished():
+                tagger = (event.task, event.tagger)
+                self._require(tagger not in self.tagged, "this tagger is done")
+                self._require(len(event.tags) <= MAX_TAGS, f"there are more than {MAX_TAGS} tags")
+                self.tagged.add(tagger)
             case RunFinished() | RunFailed():
                 self.over = True
 

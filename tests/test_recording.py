@@ -22,6 +22,7 @@ from sidecar_core.events import (
     write_jsonl,
 )
 from sidecar_core.recording import (
+    MAX_ARTICLE,
     MAX_BYTES,
     MAX_EVENTS,
     MAX_LINE,
@@ -168,7 +169,7 @@ def test_what_is_no_recording_is_refused_in_one_line(data: bytes | str) -> None:
         *({"title": title} for title in ("x" * 201, None, ["x"], "\ud800")),
         *({"software": found} for found in ({"a": 1}, [], {"a": "b" * 201}, {"a" * 201: "b"})),
         {"software": {str(n): "" for n in range(30)}},
-        *({"article": words} for words in ("x" * 200_001, None, {"text": "x"})),
+        *({"article": words} for words in ("x" * (MAX_ARTICLE + 1), None, {"text": "x"})),
         *({"pair": "other"}, {"precision": "bf16"}, {"device": "cuda"}, {"hostname": "x"}),
     ],
 )
@@ -206,6 +207,7 @@ def test_settings_that_no_run_can_have_are_refused(changes: dict[str, Any]) -> N
         *(("TokenAccepted", {"text": v}) for v in ("x" * MAX_LINE, "\ud800", None)),
         *(("RunStarted", {name: "x" * 201}) for name in ("pair", "precision", "device")),
         ("SummaryFinished", {"extra": 1}),
+        ("TagsFinished", {"tags": ["x"] * 17}),
     ],
 )
 def test_an_event_that_no_run_can_bring_is_refused_by_its_line(
@@ -227,6 +229,7 @@ def test_events_out_of_order_are_refused() -> None:
         [*whole[:-1], to_json(RunFailed("x", 1.0)) + "\n", whole[-1]],
         [*whole[:-1], summary, whole[-1]],
         [*whole[:-1], rounds[0]],
+        [*whole[:-1], next(line for line in whole if "TagsFinished" in line)],
         [again, rounds[1]],
         [whole[0], lines()[0] + "\n"],
     ):
@@ -241,7 +244,7 @@ def test_a_file_of_too_many_bytes_or_events_is_refused() -> None:
 
 
 def test_a_line_of_an_event_is_bounded_and_a_header_may_hold_the_longest_article() -> None:
-    recording = record(whole_run()).named("", "é" * 200_000)
+    recording = record(whole_run()).named("", "é" * MAX_ARTICLE)
     assert read_recording(write_recording(recording)) == recording
     assert f"{MAX_LINE:,}" in refusal(to_json(RunFailed("x" * MAX_LINE, 0.0)))
 

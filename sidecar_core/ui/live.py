@@ -82,7 +82,7 @@ class LiveRun:
         self.series.add(event)
         self.stream.add(event)
         self.events.append(event)
-        if isinstance(event, TagsFinished):
+        if isinstance(event, TagsFinished) and event.task in list(self.report.tasks)[:1]:
             self._columns[event.tagger] = self._column(event.tagger, running=True)
 
     def view(

@@ -15,7 +15,7 @@ from typing import Any
 import gradio as gr
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.recording import Recording, read_recording, write_recording
+from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
 from sidecar_core.scenarios import BY_KEY
 from sidecar_core.ui import controls
 from sidecar_core.ui.examples import Example
@@ -262,6 +262,12 @@ class Recordings:
         if with_article and article_key(article) != session.recorded:
             raise gr.Error(
                 "The run's article is no longer on the page; put it back, or save without it.",
+                print_exception=False,
+            )
+        if with_article and len(article) > MAX_ARTICLE:
+            raise gr.Error(
+                f"The article has {len(article):,} characters; a file may hold {MAX_ARTICLE:,}. "
+                "Save without it.",
                 print_exception=False,
             )
         return recording.named("", article if with_article else "")
