@@ -38,12 +38,16 @@
 
   window.sidecarPage = {
     save(name, words) {
+      const type = name.endsWith(".html") ? "text/html" : "application/x-ndjson";
       const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([words], { type: "application/x-ndjson" }));
+      link.href = URL.createObjectURL(new Blob([words], { type }));
       link.download = name;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
       return "";
+    },
+    toOutput() {
+      document.getElementById(window.innerWidth <= 820 ? "output" : "top").scrollIntoView();
     },
     copyLink(query) {
       copy(location.origin + location.pathname + (query ? "?" + query : ""), "Link copied");
@@ -56,6 +60,11 @@
     size: (button) => {
       const on = root.classList.toggle("presentation");
       button.setAttribute("aria-pressed", on);
+    },
+    recordings: () => {
+      const shelf = document.getElementById("recordings");
+      if (!document.getElementById("watch")?.offsetParent) shelf.querySelector("button").click();
+      shelf.scrollIntoView({ behavior: "smooth", block: "center" });
     },
     copy: () => {
       const words = summaryText();

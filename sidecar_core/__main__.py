@@ -17,13 +17,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments import commands_alpha, commands_bench, commands_tags
+from sidecar_core.experiments import (
+    commands_alpha,
+    commands_bench,
+    commands_record,
+    commands_tags,
+)
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 
 EXPERIMENTS: tuple[Callable[[Any, Callable[[argparse.ArgumentParser], None]], None], ...] = (
     commands_alpha.register,
     commands_tags.register,
     commands_bench.register,
+    commands_record.register,
 )
 """Each adds its commands: given the subparsers, and what adds the common options to one.
 
@@ -92,7 +98,10 @@ def parser() -> argparse.ArgumentParser:
     run.set_defaults(handler=run_command)
 
     replay = commands.add_parser("replay", help="show a recorded run, without any model")
-    replay.add_argument("file", type=Path, metavar="FILE", help="a log written by run --events")
+    replay.add_argument(
+        "file", type=Path, metavar="FILE", help="saved on the page, or by run --events"
+    )
+    replay.add_argument("--html", type=Path, metavar="FILE", help="write it as a page of its own")
     replay.add_argument("--json", action="store_true", help="print one JSON object")
     replay.set_defaults(handler=replay_command)
 
@@ -153,17 +162,27 @@ def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def replay_command(arguments: argparse.Namespace) -> dict[str, Any]:
-    """`replay`: the events of a log, shown as if they came now, and said to be a recording."""
-    from sidecar_core.events import read_jsonl
+    """`replay`: a recorded run, shown as if it came now, and said to be a recording."""
+    from sidecar_core.recording import read_recording
     from sidecar_core.terminal import TerminalView
 
-    print("This is a recording.", file=sys.stderr)
+    recording = read_recording(read_text(str(arguments.file)))
+    print(f"This is a recording: {recording.header.describe()}.", file=sys.stderr)
+    if arguments.html:
+        from sidecar_core.ui.recording_page import recording_page
+
+        with _writer(arguments.html) as page:
+            assert page is not None
+            page.write(recording_page(recording))
+        print(f"{arguments.html} is written; open it in a browser.", file=sys.stderr)
     view = TerminalView(sys.stderr if arguments.json else sys.stdout, sys.stderr)
-    for event in read_jsonl(read_text(str(arguments.file)).splitlines()):
+    for event in recording.events:
         view.show(event)
-    if view.report.started is None:
-        raise SidecarError(f"{arguments.file} holds no run; give a log written by run --events.")
-    return {"recording": True, **view.report.as_dict()}
+    return {
+        "recording": True,
+        "header": {k: v for k, v in dataclasses.asdict(recording.header).items() if k != "article"},
+        **view.report.as_dict(),
+    }
 
 
 def fetch_command(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.schema import FieldError, build
 
 Phase = Literal["prefill", "summary", "tagging", "done"]
 Tagger = Literal["sidecar", "standalone"]
@@ -233,15 +234,20 @@ def to_json(event: Event) -> str:
 def from_json(line: str) -> Event:
     """The event that `to_json` wrote. Raises SidecarError for anything else."""
     try:
-        fields = json.loads(line)
-        cls = EVENTS[fields.pop("event")]
-        return cls(**{name: _as_tuple(value) for name, value in fields.items()})
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SidecarError(f"This line is not an event of a run: {line[:80]!r}") from error
+        return from_fields(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        why = str(error)[:80] if isinstance(error, FieldError) else "it is no JSON object"
+        raise SidecarError(
+            f"This line is not an event of a run, {why}: {ascii(line[:80])[:80]}"
+        ) from error
 
 
-def _as_tuple(value: Any) -> Any:
-    return tuple(_as_tuple(v) for v in value) if isinstance(value, list) else value
+def from_fields(fields: Any) -> Event:
+    """The event of a JSON object. Raises FieldError for one that is none."""
+    kind = fields.get("event") if isinstance(fields, dict) else None
+    if not isinstance(kind, str) or kind not in EVENTS:
+        raise FieldError("it names no known event")
+    return build(EVENTS[kind], {name: v for name, v in fields.items() if name != "event"})
 
 
 def write_jsonl(events: Iterable[Event]) -> Iterator[str]:

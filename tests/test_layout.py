@@ -14,9 +14,12 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sidecar_core"
 
 LEVELS = [
-    {"errors"},
+    {"errors", "schema"},
     {"events", "settings"},
-    {"report", "models", "prompts", "tasks", "text", "visibility", "grounding", "terminal"},
+    {
+        *("report", "recording", "scenarios", "examples", "models", "prompts", "tasks", "text"),
+        *("visibility", "grounding", "terminal"),
+    },
     {"decoding"},
     {"experiments"},
     {"ui"},

@@ -275,14 +275,14 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
 def _lengths(arguments: argparse.Namespace) -> Lengths:
     import dataclasses
 
-    from sidecar_core.events import read_jsonl
     from sidecar_core.experiments.cost import Lengths
+    from sidecar_core.recording import read_recording
     from sidecar_core.report import RunReport
 
     lengths = Lengths()
     if arguments.from_run:
-        events = read_jsonl(_text(arguments.from_run).splitlines())
-        lengths = Lengths.of_run(RunReport.of(events))
+        recording = read_recording(_text(arguments.from_run))
+        lengths = Lengths.of_run(RunReport.of(recording.events))
     given = {"full": arguments.context_tokens, "masked": arguments.masked_tokens}
     return dataclasses.replace(lengths, **{k: v for k, v in given.items() if v is not None})
 

@@ -7,7 +7,6 @@ until then stays, in the session and on the page.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,6 +24,7 @@ from sidecar_core.tasks import HASHTAGS
 from sidecar_core.ui import alpha_figures as figures
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
+from sidecar_core.ui.session import Tab
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
 from sidecar_core.ui.turn import Turn, in_words, open_turn
 from sidecar_core.ui.zero_gpu import lab_seconds, take
@@ -44,27 +44,19 @@ class View:
     running: bool
 
 
-class LabSession:
-    """State of one browser tab's lab. A copy is a new, empty one.
+class LabSession(Tab):
+    """State of one browser tab's lab.
 
     `documents` are those of an upload, `records` what this tab has measured (in memory only),
     `latest` the measurement shown.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.documents: tuple[Document, ...] = ()
         self.skipped: tuple[Skipped, ...] = ()
         self.records = InMemory()
         self.latest: Measurement | None = None
-        self.stop = threading.Event()
-        self.busy = threading.Lock()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> LabSession:
-        return LabSession()
-
-    def close(self) -> None:
-        """The tab is gone: whatever still runs for it should end."""
-        self.stop.set()
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ import gradio as gr
 from sidecar_core.errors import SidecarError
 from sidecar_core.prompts import clean
 from sidecar_core.report import TaggerReport
+from sidecar_core.scenarios import SCENARIOS, Scenario
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import controls, live, words
 from sidecar_core.ui.alpha_lab import build_alpha_lab
@@ -25,15 +26,18 @@ from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_up
 from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.links import from_query, to_query
 from sidecar_core.ui.model_host import MAX_WAITING, HostStatus, ModelHost
+from sidecar_core.ui.recordings import Recordings
 from sidecar_core.ui.render import status, text, tiles
 from sidecar_core.ui.runs import runs_table
-from sidecar_core.ui.scenarios import SCENARIOS, Scenario
 from sidecar_core.ui.session import Session
 from sidecar_core.ui.tag_lab import build_tag_lab
 from sidecar_core.ui.tags import column
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
-MAX_UPLOAD = "1mb"
+MAX_UPLOAD = "4mb"
+"""Of any file; a recording may be that large, what is smaller has its own limit."""
+
+STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
 
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 """For handlers that only redraw: no spinner over the page, nothing in the API's description."""
@@ -43,7 +47,7 @@ def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
     """What `launch()` needs for this page: its looks, no history kept in the browser."""
     return {
         "theme": _theme(),
-        "css": _asset("style.css") + _asset("alpha_lab.css") + _asset("tag_lab.css"),
+        "css": "".join(map(_asset, STYLES)),
         "head": f"<script>{(ASSETS / 'page.js').read_text(encoding='utf-8')}</script>",
         "run_history": False,
         "footer_links": ["api", "settings"],
@@ -54,13 +58,17 @@ def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
     }
 
 
-def build_demo(host: ModelHost, examples: tuple[Example, ...] | None = None) -> Any:
+def build_demo(
+    host: ModelHost,
+    examples: tuple[Example, ...] | None = None,
+    recordings: Path = ASSETS / "recordings",
+) -> Any:
     """The page over `host`, whose models may still be loading. Call `launch(**launch_arguments())`
     on what comes back."""
     if examples is None:
         examples = load_examples(ASSETS / "examples")
     with gr.Blocks(title="Speculative Sidecar", analytics_enabled=False, fill_width=True) as demo:
-        _Page(host, examples).build(demo)
+        _Page(host, examples, recordings).build(demo)
         add_endpoint(host)
     return demo.queue(default_concurrency_limit=1, max_size=4 * host.turnstile.max_waiting)
 
@@ -68,16 +76,17 @@ def build_demo(host: ModelHost, examples: tuple[Example, ...] | None = None) -> 
 class _Page:
     """The components of one page, and their handlers."""
 
-    def __init__(self, host: ModelHost, examples: tuple[Example, ...]) -> None:
+    def __init__(self, host: ModelHost, examples: tuple[Example, ...], recordings: Path) -> None:
         self.host = host
         self.examples = examples
+        self.recordings = Recordings(recordings, examples)
 
     def build(self, demo: Any) -> None:
         self.session = gr.State(Session(), delete_callback=Session.close)
         self.outbox = gr.Textbox(visible="hidden", elem_id="outbox", label="Outbox")
         with gr.Row(elem_id="top"):
             _html(words.TITLE, elem_id="title")
-            self.models = _html(_models(self.host.status()), elem_id="models")
+            self.models = _html(self._models(self.host.status()), elem_id="models")
             _html(words.TOOLS, elem_id="tools")
         with gr.Row(elem_id="scenarios"):
             self.scenario_buttons = [
@@ -85,11 +94,13 @@ class _Page:
                 for n, s in enumerate(SCENARIOS, 1)
             ]
         self.note = _html(live.HINT, html_template=words.NOTE, elem_id="note")
+        self.recordings.bar()
         with gr.Row(elem_id="board"):
             with gr.Column(elem_id="input", min_width=280):
                 chosen = self._input()
             with gr.Column(elem_id="output", min_width=280):
                 self._output()
+        self.recordings.shelf()
         with gr.Accordion("More settings", open=False, elem_id="more"):
             chosen |= controls.more()
             self.link = gr.Button("Copy a link to these settings", size="sm", elem_id="link")
@@ -165,7 +176,7 @@ class _Page:
             with gr.Column(elem_classes="card", elem_id="runs-card", min_width=280):
                 _html(words.RUNS_HEAD, elem_classes="head")
                 self.runs = _html(runs_table([]), elem_id="runs")
-                self.save = gr.Button("Save the run (JSON Lines)", size="sm", elem_id="save")
+                self.recordings.saving()
         with gr.Tabs(elem_id="labs"):
             with gr.Tab("α lab", elem_id="alpha-lab"):
                 build_alpha_lab(self.host, self.article)
@@ -179,7 +190,7 @@ class _Page:
         article_and_settings = [self.article, *self.settings]
         views = [
             self.status, self.tiles, self.stream, self.chart, self.sidecar, self.standalone,
-            self.runs, self.note, self.start, self.stop,
+            self.runs, self.note, self.start, self.stop, self.recordings.banner,
         ]  # fmt: skip
         running: dict[str, Any] = {
             "trigger_mode": "once",
@@ -229,8 +240,8 @@ class _Page:
         self.trim.click(self.first_tokens, article_and_settings, self.article, **QUIET)
         self.example.input(self.choose, self.example, self.article, **QUIET)
         self.upload.upload(self.read, self.upload, self.article, **QUIET)
-        self.save.click(self.export, self.session, self.outbox, **QUIET).success(
-            None, self.outbox, self.outbox, js="(t) => sidecarPage.save('run.jsonl', t)"
+        self.recordings.wire(
+            self.session, self.article, self.example, self.settings, views, _outputs
         )
         self.link.click(self.link_of, self.settings, self.outbox, **QUIET).success(
             None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)"
@@ -319,11 +330,6 @@ class _Page:
         except SidecarError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
-    def export(self, session: Session) -> str:
-        if not session.log:
-            raise gr.Error("There is no run to save yet; press Start first.", print_exception=False)
-        return "\n".join(session.log) + "\n"
-
     def link_of(self, *values: Any) -> str:
         try:
             return to_query(controls.settings_of(*values))
@@ -333,7 +339,11 @@ class _Page:
     def poll(self) -> tuple[Any, Any]:
         """What the models are doing, until they are there."""
         now = self.host.status()
-        return _models(now), gr.Timer(active=False) if now.state == "ready" else gr.skip()
+        return self._models(now), gr.Timer(active=False) if now.state == "ready" else gr.skip()
+
+    def _models(self, now: HostStatus) -> str:
+        """The models' line; until they are there, with a way to the recordings."""
+        return _models(now, words.MEANWHILE if self.recordings.known.found else "")
 
     def open(self, request: gr.Request) -> list[Any]:
         """Settings and scenario from the address of the page; what it does not name stays, since a
@@ -361,6 +371,7 @@ def _outputs(view: live.View) -> tuple[Any, ...]:
     return (
         view.status, view.tiles, view.stream, view.chart, view.sidecar, view.standalone, view.runs,
         view.note, gr.Button(interactive=not view.running), gr.Button(interactive=view.running),
+        view.banner,
     )  # fmt: skip
 
 
@@ -377,12 +388,12 @@ def _empty_column() -> dict[str, str]:
     return column(TaggerReport(), "", "")
 
 
-def _models(now: HostStatus) -> str:
+def _models(now: HostStatus, meanwhile: str) -> str:
     percent = f" {now.fraction:.0%}" if now.fraction is not None else ""
     width = f"{now.fraction:.0%}" if now.fraction is not None else "0%"
     return (
         f'<div class="models {now.state}" title="{text(now.text)}"><i class="lamp"></i>'
-        f"<span>{text(now.text)}{percent}</span>"
+        f"<span>{text(now.text)}{percent}{'' if now.state == 'ready' else meanwhile}</span>"
         f'<div class="bar"><i style="width:{width}"></i></div></div>'
     )
 

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 from sidecar_core.errors import SidecarError
+from sidecar_core.examples import Example as Example
+from sidecar_core.examples import load_examples as load_examples
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 
 FILE_TYPES = [".txt", ".md"]
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    title: str
-    text: str
-
-
-def load_examples(folder: Path) -> tuple[Example, ...]:
-    """The folder's .txt files by name; the first line of each is its title."""
-    found = []
-    for path in sorted(folder.glob("*.txt")):
-        title, _, body = path.read_text(encoding="utf-8").partition("\n")
-        found.append(Example(title.strip(), body.strip()))
-    return tuple(found)
 
 
 def read_upload(data: bytes) -> str:

@@ -7,10 +7,8 @@ until then stays, in the session and on the page.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document
@@ -19,6 +17,7 @@ from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import InMemory
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
+from sidecar_core.ui.session import Tab
 from sidecar_core.ui.tag_views import leak_view
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
 from sidecar_core.ui.turn import Turn, in_words, open_turn
@@ -36,25 +35,17 @@ class View:
     running: bool
 
 
-class TagLabSession:
-    """State of one browser tab's tag lab. A copy is a new, empty one.
+class TagLabSession(Tab):
+    """State of one browser tab's tag lab.
 
     `records` are the summaries that this tab had written (in memory only), `latest` is the test
     shown.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.records = InMemory()
         self.latest: LeakReport | None = None
-        self.stop = threading.Event()
-        self.busy = threading.Lock()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> TagLabSession:
-        return TagLabSession()
-
-    def close(self) -> None:
-        """The tab is gone: whatever still runs for it should end."""
-        self.stop.set()
 
 
 def run(

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.scenarios import BY_KEY, Scenario
 from sidecar_core.settings import RANGES, RunSettings
-from sidecar_core.ui.scenarios import BY_KEY, Scenario
 
 SCENARIO = "scenario"
 SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}

@@ -28,15 +28,16 @@ from sidecar_core.events import (
     FinishReason,
     RunStarted,
     TagsFinished,
-    to_json,
 )
+from sidecar_core.recording import record
 from sidecar_core.report import RunReport, shown
+from sidecar_core.scenarios import Scenario
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import TokenStream, status, text, tiles
 from sidecar_core.ui.runs import leaks, prompt_label, runs_table
-from sidecar_core.ui.scenarios import Measured, Scenario, outcome
+from sidecar_core.ui.scenarios import Measured, outcome
 from sidecar_core.ui.session import RunRecord, Session, article_key
 from sidecar_core.ui.tags import column
 from sidecar_core.ui.throttle import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
@@ -60,7 +61,7 @@ STOPPING = status("Stopping after this step …", "busy")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything on the page that a run changes."""
+    """Everything on the page that a run changes. `banner` says so where it is a recorded one."""
 
     status: dict[str, str]
     tiles: dict[str, str]
@@ -71,20 +72,21 @@ class View:
     runs: str
     note: str
     running: bool
+    banner: str = ""
 
 
 @dataclass(slots=True)
 class LiveRun:
-    """Fold of one run's events into views."""
+    """Fold of one run's events into views. `document` is None where it is not known."""
 
-    document: str
+    document: str | None
     settings: RunSettings
     earlier: Sequence[RunRecord] = ()
     scenario: Scenario | None = None
     report: RunReport = field(default_factory=RunReport)
     series: Series = field(default_factory=Series)
     stream: TokenStream = field(default_factory=TokenStream)
-    lines: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     _chart: go.Figure | None = None
     _changed: bool = False
     _chart_pace: Pace = field(default_factory=lambda: Pace(CHARTS_PER_SECOND))
@@ -95,8 +97,8 @@ class LiveRun:
         self.report.add(event)
         self.series.add(event)
         self.stream.add(event)
-        self.lines.append(to_json(event))
-        if isinstance(event, TagsFinished):
+        self.events.append(event)
+        if isinstance(event, TagsFinished) and event.task in list(self.report.tasks)[:1]:
             self._columns[event.tagger] = self._column(event.tagger, running=True)
 
     def view(
@@ -128,7 +130,7 @@ class LiveRun:
         """The stage in words. They change with the stage only; the bar moves in between."""
         report = self.report
         if report.finished:
-            return status(_ending(report), "done")
+            return status(ending(report), "done")
         match report.phase:
             case "summary" if report.draft_lost:
                 share = report.emitted / self.settings.max_tokens
@@ -146,7 +148,7 @@ class LiveRun:
     def record(self, number: int) -> RunRecord:
         return RunRecord(
             number=number,
-            article=article_key(self.document),
+            article=article_key(self.document or ""),
             settings=self.settings,
             label=prompt_label(self.settings),
             leaks=leaks(self.report, self.settings, self.document),
@@ -164,7 +166,7 @@ class LiveRun:
         if self.scenario is None:
             return HINT
         words = self.scenario.look
-        if not running:
+        if not running and self.document is not None:
             before = [Measured(r.settings, r.report) for r in self.earlier]
             words = outcome(self.scenario, self.settings, self.report, before, self.document)
         return f"<b>{text(self.scenario.title)}.</b> {text(words)}"
@@ -203,28 +205,31 @@ def follow(
             turn.figures(live.report)
             try:
                 with in_words("run"):
-                    yield from _run(turn, live, session)
+                    yield from _run(turn, live, session, article)
             except SidecarError as error:
                 yield partial(live.view, status(str(error), "error"), running=False)
                 raise
 
 
-def _run(turn: Turn, live: LiveRun, session: Session) -> Iterator[Callable[[], View]]:
+def _run(turn: Turn, live: LiveRun, session: Session, article: str) -> Iterator[Callable[[], View]]:
     for line in turn.wait():
         yield partial(live.view, line)
     if turn.engine is None:
         yield partial(live.view, status(STOPPED, "done"), running=False)
         return
-    events = turn.engine.stream(live.document, live.settings, turn.limit)
+    events = turn.engine.stream(article, live.settings, turn.limit)
     turn.begin()
     worker = _Worker(events, turn)
     yield live.view
     yield from _looks(live, worker, turn)
     session.counted += 1
     session.keep(live.record(session.counted))
-    session.log = live.lines
+    if live.report.started:
+        key = live.scenario.key if live.scenario else ""
+        session.recording = record(live.events, key)
+        session.recorded = article_key(article)
     ending = status(f"{turn.limit.words} {STAYS}", "done") if turn.limit.over else None
-    yield partial(live.view, ending, running=False, records=session.on(live.document))
+    yield partial(live.view, ending, running=False, records=session.on(article))
 
 
 def check_size(article: str) -> None:
@@ -296,7 +301,7 @@ def _looks(live: LiveRun, worker: _Worker, turn: Turn) -> Iterator[Callable[[], 
             changed, quiet_since = False, time.monotonic()
 
 
-def _ending(report: RunReport) -> str:
+def ending(report: RunReport) -> str:
     """How the run ended, for the status line."""
     assert report.finished is not None
     reason: FinishReason = report.finished.reason

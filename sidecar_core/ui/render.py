@@ -61,13 +61,18 @@ def token_tip(event: TokenEvent) -> str:
     return " · ".join(parts)
 
 
+def pending_text(event: TokenEvent) -> str:
+    """A token that is not part of the text, on one line."""
+    return event.text.replace("\n", "⏎") or END
+
+
 def token(event: TokenEvent) -> str:
     """One token. Its leading white space stays outside the element, so that marks hug the word."""
     element, css, _ = KINDS[type(event)]
     tip = f' title="{attribute(token_tip(event))}"' if css != "pen" else ""
     shown = event.text
     if css in ("rej", "pen"):
-        shown = shown.replace("\n", "⏎") or END
+        shown = pending_text(event)
         css += " lead" if shown.startswith(" ") else ""
         shown = shown.strip(" ") or "␣"
     if not shown:

@@ -45,10 +45,10 @@ def details(settings: RunSettings) -> str:
     return ", ".join(parts)
 
 
-def leaks(report: RunReport, settings: RunSettings, document: str) -> str:
-    """How many of the sidecar's tags stand only in the document."""
+def leaks(report: RunReport, settings: RunSettings, document: str | None) -> str:
+    """How many of the sidecar's tags stand only in the document, where that is known."""
     done = report.taggers["sidecar"].finished
-    if done is None or settings.task not in SIGNS:
+    if done is None or document is None or settings.task not in SIGNS:
         return "–"
     return str(sum(ground(tag, report.text, document).place == "document" for tag in done.tags))
 

@@ -7,6 +7,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from sidecar_core.errors import SidecarError
+from sidecar_core.recording import Recording
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui.figures import Series
@@ -33,22 +35,48 @@ class RunRecord:
     series: Series
 
 
-class Session:
-    """State of one browser tab. A copy is a new, empty one: the page's initial value is a model.
+class Tab:
+    """State of one browser tab, or of a lab in it. A copy is a new, empty one: the page's initial
+    value is a model.
 
-    `runs` are those that ended, `log` the events of the latest as JSON lines. `stop` belongs to the
-    run under way; `busy` is held until its last forward pass is over.
+    `stop` belongs to what is under way; `busy` is held until that is over, to the last forward
+    pass.
     """
 
     def __init__(self) -> None:
-        self.runs: list[RunRecord] = []
-        self.counted = 0
-        self.log: list[str] = []
         self.stop = threading.Event()
         self.busy = threading.Lock()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Session:
-        return Session()
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tab:
+        return type(self)()
+
+    def take(self, what: str = "run") -> threading.Event:
+        """Hold `busy`, for the caller to release; a new `stop`. Raises SidecarError while something
+        is under way."""
+        if not self.busy.acquire(timeout=5):
+            raise SidecarError(f"A {what} is under way in this tab already; stop it first.")
+        self.stop = threading.Event()
+        return self.stop
+
+    def close(self) -> None:
+        """The tab is gone: whatever still runs for it should end."""
+        self.stop.set()
+
+
+class Session(Tab):
+    """What was run in one tab.
+
+    `runs` are those that ended; `recording` is of the run that is shown, `recorded` the key of its
+    article, "" if it came from a file. A replay gives way to whatever comes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[RunRecord] = []
+        self.counted = 0
+        self.recording: Recording | None = None
+        self.recorded = ""
+        self.replaying = False
 
     def on(self, article: str) -> list[RunRecord]:
         """The runs on this article, oldest first."""
@@ -59,6 +87,7 @@ class Session:
         self.runs.append(record)
         del self.runs[:-MAX_RUNS]
 
-    def close(self) -> None:
-        """The tab is gone: whatever still runs for it should end."""
-        self.stop.set()
+    def take(self, what: str = "run") -> threading.Event:
+        if self.replaying:
+            self.stop.set()
+        return super().take(what)

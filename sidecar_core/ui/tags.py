@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sidecar_core.grounding import Grounding, ground
+from sidecar_core.grounding import ground
 from sidecar_core.report import TaggerReport
 from sidecar_core.ui.render import attribute, text
 
@@ -10,8 +10,9 @@ PLACE_WORDS = {
     "summary": ("✓", "in the summary"),
     "document": ("!", "only in the document"),
     "neither": ("?", "in neither"),
+    "unknown": ("?", "not in the summary"),
 }
-"""Where a tag's words stand → (mark, words)."""
+"""Where a tag's words stand → (mark, words); unknown: it is not known what the document said."""
 
 
 SIGNS = {"hashtags": "#", "keywords": ""}
@@ -39,11 +40,13 @@ def bytes_text(count: int) -> str:
     return f"{value:.2f} GB"
 
 
-def chip(tag: str, found: Grounding, sign: str = "#") -> str:
-    mark, words = PLACE_WORDS[found.place]
+def chip(tag: str, summary: str, document: str | None, sign: str = "#") -> str:
+    found = ground(tag, summary, document or "")
+    place = "unknown" if document is None and found.place == "neither" else found.place
+    mark, words = PLACE_WORDS[place]
     passage = f": “{found.passage}”" if found.passage else ""
     return (
-        f'<li class="chip {found.place}" title="{attribute(words + passage)}">'
+        f'<li class="chip {place}" title="{attribute(words + passage)}">'
         f'<span class="mark" aria-hidden="true">{mark}</span>'
         f'<span class="tag">{sign}{text(tag)}</span><span class="where">{words}</span></li>'
     )
@@ -52,14 +55,14 @@ def chip(tag: str, found: Grounding, sign: str = "#") -> str:
 def column(
     report: TaggerReport,
     summary: str,
-    document: str,
+    document: str | None,
     task: str = "hashtags",
     *,
     running: bool = False,
 ) -> dict[str, str]:
     """One column for the page's template: `raw` grows while the tagger writes; then `list` holds
     the tags with their grounding or the text, and tokens, bytes, prefill and time what they cost;
-    `what` names the result."""
+    `what` names the result. `document` is None where a recording does not hold it."""
     done = report.finished
     shown = {"raw": "", "list": "", "tokens": "–", "bytes": "–", "prefilled": "–", "time": "–"}
     shown["what"] = what = text(NOUNS.get(task, task))
@@ -73,8 +76,7 @@ def column(
     elif done.tags and task not in SIGNS:
         shown["list"] = f'<p class="answer" dir="auto">{text(" ".join(done.tags))}</p>'
     elif done.tags:
-        sign = SIGNS[task]
-        chips = "".join(chip(tag, ground(tag, summary, document), sign) for tag in done.tags)
+        chips = "".join(chip(tag, summary, document, SIGNS[task]) for tag in done.tags)
         shown["list"] = f'<ul class="chips">{chips}</ul>'
     else:
         shown["list"] = f'<p class="quiet">No usable {what} came out. It wrote:</p>'

@@ -8,14 +8,13 @@ again behind it.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
-from typing import Protocol
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.report import RunReport
 from sidecar_core.ui.model_host import EngineLike, ModelHost
 from sidecar_core.ui.render import status
+from sidecar_core.ui.session import Tab
 from sidecar_core.ui.turnstile import Ticket, TimeLimit, place_in_words
 from sidecar_core.ui.watch import Kind, Watched
 
@@ -23,18 +22,11 @@ WORDS = {"run": "run", "alpha": "measurement", "leak": "leak test"}
 """What a visitor calls each kind of turn."""
 
 
-class Tab(Protocol):
-    """What the state of a tab, or of a lab in it, holds for its turns."""
-
-    stop: threading.Event
-    busy: threading.Lock
-
-
 class Turn:
     """`stop` and `limit` end it; `engine` is there once it is its turn, unless it was stopped."""
 
     def __init__(self, host: ModelHost, tab: Tab, watched: Watched, visitor: str | None) -> None:
-        self.stop = tab.stop = threading.Event()
+        self.stop = tab.stop
         self.limit = TimeLimit(
             self.stop, host.max_seconds if watched.kind == "run" else host.lab_seconds
         )
@@ -108,9 +100,7 @@ class Turn:
 def open_turn(host: ModelHost, tab: Tab, watched: Watched, visitor: str | None) -> Iterator[Turn]:
     """Goes around one turn. `visitor` names who asks: one visitor has one place at the models or in
     the line. Raises SidecarError where the tab has a turn already."""
-    if not tab.busy.acquire(timeout=5):
-        what = WORDS[watched.kind]
-        raise SidecarError(f"A {what} is under way in this tab already; stop it first.")
+    tab.take(WORDS[watched.kind])
     turn = Turn(host, tab, watched, visitor)
     try:
         yield turn

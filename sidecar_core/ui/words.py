@@ -26,6 +26,10 @@ TOOLS = """
 </div>
 """
 
+MEANWHILE = """
+<button type="button" class="meanwhile" data-do="recordings">Watch a recording meanwhile</button>
+"""
+
 STREAM_HEAD = """
 <h2>Summary</h2>
 <div class="options">

@@ -48,9 +48,12 @@ def options(**changes: Any) -> Options:
 
 
 class Served:
-    """The page in this process, over a scripted engine that a test may change."""
+    """The page in this process, over a scripted engine that a test may change.
 
-    def __init__(self, options: Options) -> None:
+    `recordings` is the folder of those that it offers.
+    """
+
+    def __init__(self, options: Options, recordings: Path = ROOT / "assets" / "recordings") -> None:
         self.engine = ScriptedEngine()
         self.host = host = ModelHost(lambda progress: (self.engine, "a scripted engine"))
         host.start()
@@ -58,7 +61,7 @@ class Served:
             Example("The plant", "The plant closed. The Broken Arrow line is gone."),
             Example("Other", "Some other article."),
         )
-        self.demo = build_demo(host, examples)
+        self.demo = build_demo(host, examples, recordings)
         _, self.url, _ = self.demo.launch(
             prevent_thread_lock=True, quiet=True, **launch_arguments(host, options)
         )
@@ -152,10 +155,10 @@ class Tab:
             )
         )
 
-    def saved(self) -> str:
-        """The run as its JSON Lines file."""
+    def saved(self, button: str = "#save") -> str:
+        """The run as its JSON Lines file, or whatever that button saves."""
         with self.page.expect_download() as waiting:
-            self.page.click("#save")
+            self.page.click(button)
         return Path(waiting.value.path()).read_text(encoding="utf-8")
 
 

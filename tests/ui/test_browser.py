@@ -166,11 +166,11 @@ def test_the_copied_summary_has_no_rejected_words(visit: Any, served: Served) ->
 
 
 def test_the_saved_run_is_the_events_that_were_shown(visit: Any, served: Served) -> None:
-    from sidecar_core.events import read_jsonl
+    from sidecar_core.recording import read_recording
 
     tab = visit(served.url)
     tab.run()
-    assert list(read_jsonl(tab.saved().splitlines())) == whole_run()
+    assert list(read_recording(tab.saved()).events) == whole_run()
 
 
 def test_a_copied_link_opens_the_page_with_its_settings(visit: Any, served: Served) -> None:

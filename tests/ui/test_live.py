@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -14,12 +13,12 @@ import pytest
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import DraftLost, Event, LoadProgress, SummaryFinished, TokenRejected
 from sidecar_core.report import RunReport
+from sidecar_core.scenarios import BY_KEY
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import live
 from sidecar_core.ui.live import View
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import tiles
-from sidecar_core.ui.scenarios import BY_KEY
 from sidecar_core.ui.session import Session
 from tests.ui.runs import ScriptedEngine, one_round, started, whole_run
 
@@ -306,8 +305,8 @@ def test_two_sessions_share_nothing() -> None:
 def test_the_saved_run_is_its_events() -> None:
     session = Session()
     views(ScriptedEngine(), session)
-    kinds = [json.loads(line)["event"] for line in session.log]
-    assert kinds == [type(event).__name__ for event in whole_run()]
+    assert session.recording is not None
+    assert list(session.recording.events) == whole_run()
 
 
 def test_a_scenario_says_what_to_look_at_and_then_what_came_out() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sidecar_core.events import PrefillProgress, RunStarted, TokenRejected, read_jsonl
+from sidecar_core.events import PrefillProgress, RunStarted, TokenRejected
+from sidecar_core.recording import read_recording
 from sidecar_core.report import RunReport
 from sidecar_core.ui.live import STOPPED
 from tests.ui.conftest import REAL_PATIENCE
@@ -40,7 +41,7 @@ def test_a_pasted_article_becomes_coloured_tokens_and_tags_in_both_columns(tab: 
         assert tab.page.locator(f"{column} .chip, {column} .raw:not(:empty)").count() > 0
         assert "–" not in tab.text(f"{column} .costs")
 
-    events = list(read_jsonl(tab.saved().splitlines()))
+    events = read_recording(tab.saved()).events
     report = RunReport.of(events)
     assert tab.summary() == report.text
     assert tab.figure("α") == f"{report.alpha:.3f}"
@@ -96,7 +97,7 @@ def test_two_visitors_with_two_articles_see_only_their_own(visit: Any, smol_url:
         tab.wait("done")
     counts = []
     for tab in tabs:
-        events = list(read_jsonl(tab.saved().splitlines()))
+        events = read_recording(tab.saved()).events
         assert tab.summary() == RunReport.of(events).text
         assert tab.page.locator("#runs tbody tr").count() == 1
         started = next(e for e in events if isinstance(e, RunStarted))
@@ -110,7 +111,7 @@ def test_toggling_on_the_same_article_reuses_the_prompt_and_keeps_the_ghost(tab:
     tab.page.fill("#article textarea", FERRY)
     tab.run()
     tab.run("#scenario-visible")
-    events = list(read_jsonl(tab.saved().splitlines()))
+    events = read_recording(tab.saved()).events
     started = next(e for e in events if isinstance(e, RunStarted))
     assert started.settings["suffix_masking"] is False
     assert min(started.reused_tokens) > 0

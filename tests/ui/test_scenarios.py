@@ -6,8 +6,9 @@ import dataclasses
 
 from sidecar_core.events import TagsFinished
 from sidecar_core.report import RunReport
+from sidecar_core.scenarios import BY_KEY, SCENARIOS
 from sidecar_core.settings import RunSettings
-from sidecar_core.ui.scenarios import BY_KEY, SCENARIOS, Measured, outcome
+from sidecar_core.ui.scenarios import Measured, outcome
 from tests.ui.runs import whole_run
 
 MINE = RunSettings()
