@@ -77,6 +77,7 @@ def recording_page(recording: Recording) -> str:
             report.taggers[tagger], report.text, recording.article, recording.settings.task
         )
         pieces[tagger] = _column(shown)
+        pieces[f"{tagger}_what"] = shown["what"]
     # In one pass: what a piece holds is not looked at again.
     return re.sub(r"{{(\w+)}}", lambda found: pieces[found[1]], template)
 
