@@ -156,3 +156,14 @@ def test_the_time_limit_of_a_run_comes_from_the_command_line_or_the_environment(
         with pytest.raises(SystemExit):
             options([])
     assert "--max-seconds" in capsys.readouterr().err
+
+
+def test_an_answer_that_the_time_limit_cut_off_says_so(
+    client: Any, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served.host, "max_seconds", 0.3)
+    served.engine.pause = 0.1
+    result = client.predict("The plant closed.", api_name="/summarise")
+    assert result["stopped"].startswith("Stopped after 0.3 s")
+    monkeypatch.undo()
+    assert "stopped" not in client.predict("The plant closed.", api_name="/summarise")
