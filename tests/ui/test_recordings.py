@@ -327,6 +327,7 @@ def test_the_first_view_still_holds_everything_beside_the_banner(
 ) -> None:
     tab = visit(offering.url)
     watch(tab, "The plant – Plain")
+    tab.page.wait_for_function("window.scrollY === 0")
     tab.wait("done")
     parts = ("#banner", "#article", "#start", "#summary", "#chart", "#sidecar", "#standalone")
     for part in parts:
