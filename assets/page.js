@@ -46,14 +46,16 @@
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
       return "";
     },
-    toOutput() {
-      document.getElementById(window.innerWidth <= 820 ? "output" : "top").scrollIntoView();
-    },
     copyLink(query) {
       copy(location.origin + location.pathname + (query ? "?" + query : ""), "Link copied");
       return "";
     },
   };
+
+  function toOutput() {
+    if (window.innerWidth <= 820) document.getElementById("output").scrollIntoView();
+    else window.scrollTo(0, 0);
+  }
 
   const actions = {
     theme: () => document.body.classList.toggle("dark"),
@@ -77,6 +79,7 @@
     const button = event.target.closest("button");
     if (!button) return;
     actions[button.dataset.do]?.(button);
+    if (button.id === "watch") toOutput();
     if (button.id === "start" || button.id.startsWith("scenario-")) {
       document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));
       if (button.id !== "start") button.classList.add("current");
@@ -89,6 +92,7 @@
   document.addEventListener("change", (event) => {
     const name = event.target.dataset?.show;
     if (name) root.dataset[name] = event.target.checked ? "on" : "off";
+    if (event.target.type === "file" && event.target.closest("#recordings")) toOutput();
   });
 
   // The view follows the stream only while the reader is at its end.

@@ -156,8 +156,6 @@ class Recordings:
         self.watch.click(self.on_watch, [*state, self.choice], outputs, **playing)
         self.play.click(self.on_play, state, outputs, **playing)
         self.upload.upload(self.on_upload, [*state, self.upload], outputs, **playing)
-        for began in (self.watch.click, self.upload.upload):
-            began(None, None, None, js="() => sidecarPage.toOutput()", **QUIET)
         self.pause.click(self.on_pause, session, None, queue=False, **QUIET)
         self.speed.input(self.on_speed, [self.player, self.speed], None, queue=False, **QUIET)
         for button, rounds in ((self.back, -1), (self.forward, 1)):
