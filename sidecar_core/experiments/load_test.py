@@ -41,7 +41,7 @@ TASK = "category"
 PAUSE = 2.0
 """Seconds that a refused client waits before it asks again."""
 
-PATIENCE = 240.0
+PATIENCE = 600.0
 """Seconds that an answer may take before it counts as lost; also those for the server's start."""
 
 

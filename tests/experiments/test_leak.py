@@ -279,7 +279,7 @@ def test_stop_ends_it_within_one_pass(engine: Engine):
     ):
         if isinstance(event, Step) and event.condition:
             asked.append(event)
-    assert len(asked) == 2  # the announcement, and the pass under way
+    assert len(asked) <= 2  # the announcement, and the pass under way if there is one
 
 
 @pytest.mark.parametrize(
