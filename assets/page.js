@@ -95,6 +95,21 @@
     if (event.target.type === "file" && event.target.closest("#recordings")) toOutput();
   });
 
+  // Start is disabled while a run goes on: who pressed it by key goes on at Stop, and comes back.
+  let keyed = false;
+  document.addEventListener("keydown", (event) => {
+    keyed = document.activeElement?.id === "start" && [" ", "Enter"].includes(event.key);
+  });
+  new MutationObserver(() => {
+    const [start, stop] = [document.getElementById("start"), document.getElementById("stop")];
+    const lost = [document.body, start, stop, null].includes(document.activeElement);
+    if (!keyed || !lost) return;
+    if (start?.disabled && !stop.disabled) stop.focus();
+    else if (stop?.disabled && !start.disabled && document.activeElement !== start) {
+      start.focus();
+    }
+  }).observe(root, { attributes: true, attributeFilter: ["disabled"], subtree: true });
+
   // The view follows the stream only while the reader is at its end.
   let pinned = true;
   document.addEventListener(

@@ -164,10 +164,10 @@ def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
 def replay_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`replay`: a recorded run, shown as if it came now, and said to be a recording."""
     from sidecar_core.recording import read_recording
-    from sidecar_core.terminal import TerminalView
+    from sidecar_core.terminal import TerminalView, harmless
 
     recording = read_recording(read_text(str(arguments.file)))
-    print(f"This is a recording: {recording.header.describe()}.", file=sys.stderr)
+    print(harmless(f"This is a recording: {recording.header.describe()}."), file=sys.stderr)
     if arguments.html:
         from sidecar_core.ui.recording_page import recording_page
 

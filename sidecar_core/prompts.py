@@ -124,7 +124,7 @@ class PromptBuilder:
 
     def text_only(self, text: str) -> Prompt:
         """The chat template around any text, which is the segment `document`."""
-        return self._prompt("", text)
+        return self._prompt("", clean(text))
 
     def standalone(self, summary: str, suffix: str) -> Prompt:
         """The standalone tagger's prompt: the summary as the document, the suffix as the task."""

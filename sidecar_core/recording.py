@@ -28,6 +28,8 @@ from sidecar_core.events import (
     RunStarted,
     SummaryFinished,
     TagsFinished,
+    TagText,
+    TokenDrafted,
     TokenEvent,
     from_fields,
     to_json,
@@ -258,6 +260,7 @@ class _Order:
 
     events: int = 0
     round: int = -1
+    place: int = -1
     summarised: bool = False
     over: bool = False
     tagged: set[tuple[str, str]] = field(default_factory=set)
@@ -275,7 +278,7 @@ class _Order:
             case RoundStarted():
                 self._require(not self.summarised, "the summary is done")
                 self._require(event.round == self.round + 1, "a round is missing")
-                self.round = event.round
+                self.round, self.place = event.round, -1
             case TokenEvent():
                 self._require(not self.summarised, "the summary is done")
                 self._require(event.round == self.round, "the token is of another round")
@@ -283,9 +286,14 @@ class _Order:
                 chances = (event.p, event.q, event.overlap, event.u)
                 fit = all(c is None or 0 <= c <= 1.001 for c in chances)
                 self._require(fit, "a probability lies between 0 and 1")
+                if isinstance(event, TokenDrafted):
+                    self._require(event.place == self.place + 1, "a draft is missing")
+                    self.place = event.place
             case SummaryFinished():
                 self._require(not self.summarised, "the summary is done")
                 self.summarised = True
+            case TagText():
+                self._require(self.summarised, "the summary is not done")
             case TagsFinished():
                 tagger = (event.task, event.tagger)
                 self._require(tagger not in self.tagged, "this tagger is done")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sidecar_core.errors import SidecarError, quoted
+from sidecar_core.prompts import clean
 from sidecar_core.settings import MAX_TASK_CHARS, RunSettings
 
 MAX_TAGS = 5
@@ -309,8 +310,8 @@ def free_task(suffix: str, cue: str = "") -> SidecarTask:
     return SidecarTask(
         name=FREE,
         label="Your task",
-        suffix=" " + suffix.strip(),
-        cue="\n\n" + cue.strip(),
+        suffix=" " + clean(suffix),
+        cue="\n\n" + clean(cue),
         parse=parse_text,
         is_done=text_is_done,
         max_tokens=128,

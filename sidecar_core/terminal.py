@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import TextIO
@@ -59,6 +60,11 @@ def load_progress(stream: TextIO = sys.stderr) -> Callable[[LoadProgress], None]
     return show
 
 
+def harmless(text: str) -> str:
+    """`text` without the control characters that a terminal would obey."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
+
+
 class TerminalView:
     """Prints a run's events as they come: the summary in colour, then tags and figures."""
 
@@ -93,10 +99,10 @@ class TerminalView:
             case TagsFinished():
                 self._tags(event)
             case TagsSkipped():
-                self.out.write(f"No {event.tagger} tags: {event.why}\n")
+                self.out.write(f"No {event.tagger} tags: {harmless(event.why)}\n")
 
     def _line(self, text: str) -> None:
-        print(text.rstrip(), file=self.err)
+        print(harmless(text.rstrip()), file=self.err)
 
     def _paint(self, kind: type[TokenEvent], text: str) -> str:
         code, _ = STYLES[kind]
@@ -110,7 +116,7 @@ class TerminalView:
     def _token(self, event: TokenAccepted | TokenRejected | TokenCorrected | TokenBonus) -> None:
         if isinstance(event, TokenRejected) and not self.colour:
             return  # plain text shows the summary alone
-        text = event.text
+        text = harmless(event.text)
         if isinstance(event, TokenRejected):
             text = text.replace("\n", "⏎")
         self.out.write(self._paint(type(event), text))
@@ -126,9 +132,10 @@ class TerminalView:
         )
 
     def _tags(self, event: TagsFinished) -> None:
-        tags = " ".join(f"#{tag}" for tag in event.tags) or "(none)"
+        sign = "#" if event.task == "hashtags" else ""
+        tags = harmless((" " if sign else "; ").join(sign + tag for tag in event.tags))
         self.out.write(
-            f"{event.tagger}: {tags}\n  attended {event.kv_tokens} tokens "
+            f"{event.tagger}: {tags or '(none)'}\n  attended {event.kv_tokens} tokens "
             f"({event.kv_bytes / 1e6:.1f} MB of cache), prefilled {event.prefill_tokens}, "
             f"{event.seconds:.1f} s\n"
         )

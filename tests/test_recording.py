@@ -8,6 +8,7 @@ import json
 import math
 from typing import Any
 
+import gradio as gr
 import pytest
 
 from sidecar_core import recording as module
@@ -17,6 +18,8 @@ from sidecar_core.events import (
     RunFailed,
     RunStarted,
     SummaryFinished,
+    TagText,
+    TokenDrafted,
     TokenEvent,
     to_json,
     write_jsonl,
@@ -35,6 +38,7 @@ from sidecar_core.recording import (
 )
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
+from sidecar_core.ui.edge import told
 from tests.ui.runs import HOSTILE, one_round, started, whole_run
 
 ARTICLE = "The plant closed. <b>The</b> line is gone. 🍦 \u2028 שלום"
@@ -268,3 +272,23 @@ def test_the_longest_run_that_can_be_fits_into_a_recording() -> None:
 def test_bounds_leave_room_for_what_the_settings_allow() -> None:
     assert isinstance(made().started, RunStarted)
     assert module.MAX_EVENTS > 512 * (16 + 3) + 3 * 70 + 2 * 512
+
+
+def test_what_no_run_could_say_in_that_order_is_refused() -> None:
+    drafted = next(e for e in whole_run() if isinstance(e, TokenDrafted))
+    doubled = [*whole_run()[:5], drafted, drafted, drafted]
+    with pytest.raises(SidecarError, match="a draft is missing"):
+        read_recording("\n".join(map(to_json, doubled)))
+    early = [*whole_run()[:4], TagText("sidecar", 1, "early", 0.3)]
+    with pytest.raises(SidecarError, match="the summary is not done"):
+        read_recording("\n".join(map(to_json, early)))
+
+
+def test_a_recording_of_an_unknown_kind_of_setting_is_text_everywhere() -> None:
+    bad = [json.loads(line) for line in map(to_json, whole_run())]
+    bad[0]["<h1>markup</h1>"] = 1
+    with pytest.raises(SidecarError) as error:
+        read_recording("\n".join(map(json.dumps, bad)))
+    with pytest.raises(gr.Error) as shown, told():
+        raise error.value
+    assert "<h1>" not in shown.value.message

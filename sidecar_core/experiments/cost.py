@@ -68,8 +68,10 @@ class Lengths:
         sidecar, standalone = (report.taggers[t].finished for t in ("sidecar", "standalone"))
         if report.started is None or sidecar is None or standalone is None:
             raise SidecarError("This run has no tags of both taggers; take a finished one.")
-        document = dict(report.started.segments)["document"]
-        masking = report.started.settings["document_masking"]
+        document = dict(report.started.segments).get("document")
+        masking = report.started.settings.get("document_masking")
+        if document is None or masking is None:
+            raise SidecarError("This run does not say how long its document was; take another.")
         full = sidecar.kv_tokens + (document if masking else 0)
         return cls(
             full=full,

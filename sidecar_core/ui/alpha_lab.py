@@ -14,6 +14,7 @@ from sidecar_core.experiments.corpus import MAX_CHARS, Document, read_jsonl
 from sidecar_core.prompts import clean
 from sidecar_core.ui import alpha_run, controls, words
 from sidecar_core.ui.alpha_run import LabSession
+from sidecar_core.ui.edge import told
 from sidecar_core.ui.live import check_size
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
@@ -140,15 +141,13 @@ class _Lab:
         request: gr.Request,
     ) -> Iterator[tuple[Any, ...]]:
         """One measurement; what Measure does."""
-        try:
+        with told():
             documents, skipped = self._documents(session, article, source, limit)
             who = request.session_hash
             for view in alpha_run.run(self.host, session, documents, kind, names, skipped, who):
                 figure = gr.skip() if view.figure is None else view.figure
                 start = gr.Button(interactive=not view.running)
                 yield view.status, figure, start, gr.Button(interactive=view.running)
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
 
     def _documents(
         self, session: LabSession, article: str, source: str, limit: int
@@ -162,10 +161,8 @@ class _Lab:
 
     def read(self, session: LabSession, data: bytes) -> tuple[Any, ...]:
         """Keep an upload's articles for this tab, and say what was found in it."""
-        try:
+        with told():
             corpus = read_jsonl("upload.jsonl", data, limit=MAX_ARTICLES)
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
         session.documents, session.skipped = corpus.documents, corpus.skipped
         cut = sum(document.cut for document in corpus.documents)
         found = _count(len(corpus.documents), "article")

@@ -7,6 +7,7 @@ until then stays, in the session and on the page.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -215,11 +216,12 @@ def _measured(
             stop=turn.limit,
             seconds=lab_seconds(document.text, len(conditions)),
         )
-        for item in items:
-            lab.add(item)
-            if views.due():
-                figure = lab.figure(running=True) if charts.due() else None
-                yield View(lab.status(), figure, True)
+        with contextlib.closing(items):  # before the place at the models is given up
+            for item in items:
+                lab.add(item)
+                if views.due():
+                    figure = lab.figure(running=True) if charts.due() else None
+                    yield View(lab.status(), figure, True)
 
 
 def _conditions(engine: Any, lab: Measurement) -> tuple[Condition, ...]:
@@ -243,7 +245,8 @@ def _about(engine: Any) -> dict[str, Any]:
 def _ending(lab: Measurement) -> str:
     """How a whole measurement ended. Raises SidecarError where it came to nothing."""
     if not lab.results:
-        raise SidecarError(f"Nothing could be measured: {lab.skipped[-1].why}")
+        why = lab.skipped[-1].why if lab.skipped else "no article came back"
+        raise SidecarError(f"Nothing could be measured: {why}")
     count = len(lab.results)
     words = f"Done: {count} article{'s' if count != 1 else ''}"
     words += f", {sum(result.positions for result in lab.results):,} positions"

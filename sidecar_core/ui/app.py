@@ -6,6 +6,7 @@ types is text. What uses the models goes through the host's turnstile, one run a
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,12 +22,13 @@ from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import controls, live, words
 from sidecar_core.ui.alpha_lab import build_alpha_lab
 from sidecar_core.ui.attention_map import attention_map
+from sidecar_core.ui.edge import told
 from sidecar_core.ui.endpoint import add_endpoint
 from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_upload
 from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.links import from_query, to_query
 from sidecar_core.ui.model_host import MAX_WAITING, HostStatus, ModelHost
-from sidecar_core.ui.recordings import Recordings
+from sidecar_core.ui.recordings import AT_ONCE, Recordings
 from sidecar_core.ui.render import status, text, tiles
 from sidecar_core.ui.runs import runs_table
 from sidecar_core.ui.session import Session
@@ -38,6 +40,9 @@ MAX_UPLOAD = "4mb"
 """Of any file; a recording may be that large, what is smaller has its own limit."""
 
 STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
+
+KEEP_UPLOADS = 300
+"""Seconds after which an uploaded file is deleted, looked at as often. It is read at once."""
 
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 """For handlers that only redraw: no spinner over the page, nothing in the API's description."""
@@ -53,7 +58,7 @@ def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
         "footer_links": ["api", "settings"],
         "ssr_mode": False,
         "max_file_size": MAX_UPLOAD,
-        "max_threads": 2 * max_waiting + 20,
+        "max_threads": AT_ONCE + 2 * max_waiting + 20,
         "show_error": True,
     }
 
@@ -67,7 +72,12 @@ def build_demo(
     on what comes back."""
     if examples is None:
         examples = load_examples(ASSETS / "examples")
-    with gr.Blocks(title="Speculative Sidecar", analytics_enabled=False, fill_width=True) as demo:
+    with gr.Blocks(
+        title="Speculative Sidecar",
+        analytics_enabled=False,
+        fill_width=True,
+        delete_cache=(KEEP_UPLOADS, KEEP_UPLOADS),
+    ) as demo:
         _Page(host, examples, recordings).build(demo)
         add_endpoint(host)
     return demo.queue(default_concurrency_limit=1, max_size=4 * host.turnstile.max_waiting)
@@ -197,22 +207,26 @@ class _Page:
             "show_progress": "hidden",
             "concurrency_limit": None,  # the host's turnstile lets them in one by one
         }
-        gr.on(
-            [self.start.click],
-            self.run,
-            [self.session, *article_and_settings],
-            views,
-            api_name="run",
-            **running,
-        )
+        started = [
+            self.start.click(
+                self.run,
+                [self.session, *article_and_settings],
+                views,
+                api_name="run",
+                **running,
+            )
+        ]
         for scenario, button in zip(SCENARIOS, self.scenario_buttons, strict=True):
-            button.click(
+            run = button.click(
                 self._scenario(scenario),
                 [self.session, *article_and_settings],
                 [*views, *self.settings],
                 api_visibility="private",
                 **running,
             )
+            started.append(run)
+        for run in started:  # whose article may have changed meanwhile
+            run.then(self.history, [self.session, self.article], self.runs, **QUIET)
         controls.stops(self.stop, self.session)
 
         # One handler for everything that changes what it shows, so that answers keep their order.
@@ -261,26 +275,22 @@ class _Page:
         self, request: gr.Request, session: Session, article: str, *values: Any
     ) -> Iterator[tuple[Any, ...]]:
         """One run; what Start does, and the page's API."""
-        try:
+        with told():
             settings = controls.settings_of(*values)
             who = request.session_hash
             for view in live.run(self.host, session, article, settings, visitor=who):
                 yield _outputs(view)
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
 
     def _scenario(self, scenario: Scenario) -> Any:
         def run(
             request: gr.Request, session: Session, article: str, *values: Any
         ) -> Iterator[tuple[Any, ...]]:
-            try:
+            with told():
                 settings = scenario.apply(controls.settings_of(*values))
                 shown = controls.values_of(settings)
                 who = request.session_hash
                 for view in live.run(self.host, session, article, settings, scenario, who):
                     yield (*_outputs(view), *shown)
-            except SidecarError as error:
-                raise gr.Error(str(error), print_exception=False) from error
 
         return run
 
@@ -308,33 +318,31 @@ class _Page:
         lengths: dict[str, int] = {}
         if tokens:
             whole = dataclasses.replace(settings, draft_prompt="compound")
-            lengths = dict(engine.segments(article, whole))
+            with contextlib.suppress(SidecarError):  # nothing in it to be read: Start says so
+                lengths = dict(engine.segments(article, whole))
         return f"{tokens:,} of {limit:,} tokens", hidden, attention_map(lengths, settings)
 
     def history(self, session: Session, article: str) -> str:
         return runs_table(session.on(article))
 
     def first_tokens(self, article: str, *values: Any) -> str:
-        engine = self.host.engine()
-        if engine is None:
-            raise gr.Error("The models are still loading; try again in a moment.")
-        limit = engine.article_limit(controls.settings_of(*values))
-        return str(engine.prompts.first_tokens(clean(article), limit))
+        with told():
+            engine = self.host.engine()
+            if engine is None:
+                raise SidecarError("The models are still loading; try again in a moment.")
+            limit = engine.article_limit(controls.settings_of(*values))
+            return str(engine.prompts.first_tokens(clean(article), limit))
 
     def choose(self, title: str) -> Any:
         return next((e.text for e in self.examples if e.title == title), gr.skip())
 
     def read(self, data: bytes) -> str:
-        try:
+        with told():
             return read_upload(data)
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
 
     def link_of(self, *values: Any) -> str:
-        try:
+        with told():
             return to_query(controls.settings_of(*values))
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
 
     def poll(self) -> tuple[Any, Any]:
         """What the models are doing, until they are there."""

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from sidecar_core.settings import MAX_TASK_CHARS, RANGES, RunSettings
-from sidecar_core.tasks import FREE, TASKS
+from sidecar_core.tasks import FREE, TASKS, task_of
 
 DEFAULTS = RunSettings()
 
@@ -34,17 +34,28 @@ ORDER = (
 def settings_of(*values: Any) -> RunSettings:
     """Settings from the components' values in `ORDER`. Raises SidecarError where one is out of
     range: browsers are kept to the limits by the sliders, other clients by this."""
-    found = dict(zip(ORDER, values, strict=True))
+    return settings_from(dict(zip(ORDER, values, strict=True)))
+
+
+def settings_from(found: dict[str, Any]) -> RunSettings:
+    """Settings by name as they come as JSON, where a whole number may be 4.0. Raises SidecarError,
+    as `RunSettings.validate` does."""
     for name, limits in RANGES.items():
-        value = found[name]
+        value = found.get(name)
         if limits.integer and isinstance(value, float) and value.is_integer():
             found[name] = int(value)
-    return RunSettings(**found).validate()
+    settings = RunSettings(**found).validate()
+    task_of(settings)
+    return settings
 
 
 def values_of(settings: RunSettings) -> list[Any]:
-    """The components' values for these settings, in `ORDER`."""
-    return [getattr(settings, name) for name in ORDER]
+    """The components' values for these settings, in `ORDER`. A task that was made in Python cannot
+    be chosen on the page: then the task stays as it is."""
+    values = {name: getattr(settings, name) for name in ORDER}
+    if settings.task not in (*TASKS, FREE):
+        values["task"] = gr.skip()
+    return list(values.values())
 
 
 def tasks() -> dict[str, Any]:

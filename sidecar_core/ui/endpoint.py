@@ -7,14 +7,13 @@ the models like every visitor.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import gradio as gr
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.settings import RunSettings
 from sidecar_core.ui import live
+from sidecar_core.ui.controls import settings_from
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.session import Session
 
@@ -50,18 +49,18 @@ def add_endpoint(host: ModelHost) -> None:
             The run's figures: `summary`, `alpha`, `acceptance_rate`, `sidecar` and `standalone`
             with their `tags`, `timings`, `settings`; `stopped` says why where time was up.
         """
-        settings = dataclasses.replace(
-            RunSettings(),
-            task=task,
-            document_masking=document_masking,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-            task_suffix=instruction,
-            task_cue=opening,
-        )
+        asked = {
+            "task": task,
+            "document_masking": document_masking,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "seed": seed,
+            "task_suffix": instruction,
+            "task_cue": opening,
+        }
         session, visitor = Session(), request.session_hash if request else None
         try:
+            settings = settings_from(asked)
             for look in live.follow(host, session, article, settings, visitor=visitor):
                 last = look
             ending = last().status["message"]

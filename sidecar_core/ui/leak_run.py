@@ -7,6 +7,7 @@ until then stays, in the session and on the page.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -99,14 +100,15 @@ def _sampled(
         stop=turn.limit,
         seconds=lab_seconds(document.text, len(settings.conditions)),
     )
-    for event in events:
-        report.add(event)
-        if isinstance(event, Step) and event.condition and not event.done:
-            for line in turn.let_others_pass():
-                yield View(line, None, True)
-        if isinstance(event, Step) and views.due():
-            shown = leak_view(report, settings) if results.due() else None
-            yield View(_status(event, settings), shown, True)
+    with contextlib.closing(events):  # before the place at the models is given up
+        for event in events:
+            report.add(event)
+            if isinstance(event, Step) and event.condition and not event.done:
+                for line in turn.let_others_pass():
+                    yield View(line, None, True)
+            if isinstance(event, Step) and views.due():
+                shown = leak_view(report, settings) if results.due() else None
+                yield View(_status(event, settings), shown, True)
 
 
 def _status(step: Step, settings: LeakSettings) -> dict[str, str]:

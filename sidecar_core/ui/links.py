@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from sidecar_core.errors import SidecarError
 from sidecar_core.scenarios import BY_KEY, Scenario
 from sidecar_core.settings import RANGES, RunSettings
+from sidecar_core.tasks import task_of
 
 SCENARIO = "scenario"
 SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
@@ -29,6 +30,7 @@ def from_query(query: Mapping[str, str]) -> tuple[RunSettings, Scenario | None]:
     settings = RunSettings()
     values = {name: _value(name, query[name], settings) for name in FIELDS if name in query}
     settings = dataclasses.replace(settings, **values).validate()
+    task_of(settings)
     key = query.get(SCENARIO)
     if key is None:
         return settings, None

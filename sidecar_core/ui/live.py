@@ -10,6 +10,7 @@ last view.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import queue
 import sys
@@ -29,6 +30,7 @@ from sidecar_core.events import (
     RunStarted,
     TagsFinished,
 )
+from sidecar_core.prompts import clean
 from sidecar_core.recording import record
 from sidecar_core.report import RunReport, shown
 from sidecar_core.scenarios import Scenario
@@ -93,6 +95,9 @@ class LiveRun:
     _columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
+        if isinstance(event, RunStarted) and not self.earlier:
+            # Whoever runs an article for the first time is not told that somebody else did before.
+            event = dataclasses.replace(event, reused_tokens=(0, 0))
         self._changed = True
         self.report.add(event)
         self.series.add(event)
@@ -201,7 +206,8 @@ def follow(
         check_size(article)
         settings.validate()
         with open_turn(host, session, watched, visitor) as turn:
-            live = LiveRun(article, settings, session.on(article), scenario)
+            session.recording = None  # until there is one of what is shown now
+            live = LiveRun(clean(article), settings, session.on(article), scenario)
             turn.figures(live.report)
             try:
                 with in_words("run"):
@@ -255,8 +261,8 @@ class _Worker:
         # The copied context tells ZeroGPU whose request this is.
         work = copy_context().run
         thread = threading.Thread(target=work, args=(self._work,), name="run", daemon=True)
-        turn.keep()
         thread.start()
+        turn.keep()
 
     def _work(self) -> None:
         yield_to_the_page()

@@ -12,6 +12,7 @@ import json
 import logging
 import sys
 import traceback
+import warnings
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,6 +35,26 @@ def set_up(form: str) -> None:
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    quiet_gradio()
+
+
+class _WithoutMessages:
+    """Stands in for the module `traceback` where Gradio prints exceptions with their messages,
+    which quote what was sent."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(traceback, name)
+
+    def print_exc(self, *_: Any, **__: Any) -> None:
+        logging.getLogger(NAME).error("A handler failed", exc_info=sys.exc_info())
+
+
+def quiet_gradio() -> None:
+    """Let Gradio write down an exception's outline instead of its message, and no warnings."""
+    warnings.filterwarnings("ignore", module="gradio")
+    for name, module in list(sys.modules.items()):
+        if name.startswith("gradio.") and getattr(module, "traceback", None) is traceback:
+            module.traceback = _WithoutMessages()  # type: ignore[attr-defined]
 
 
 class RunLines:

@@ -59,7 +59,8 @@ def recording_page(recording: Recording) -> str:
     report = RunReport.of(recording.events)
     points, chart = _chart(report)
     frames, stops = _frames(recording.events)
-    data = {"frames": frames, "stops": stops, "points": points}
+    raw = {name: tagger.text for name, tagger in report.taggers.items()}
+    data = {"frames": frames, "stops": stops, "points": points, "raw": raw}
     pieces = {
         "style_hash": _digest(template, "style"),
         "script_hash": _digest(template, "script"),
@@ -109,7 +110,7 @@ class _Frame:
 
     def data(self, at: float) -> dict[str, Any]:
         taggers = {
-            name: {"raw": report.text, "done": bool(report.finished or report.skipped)}
+            name: {"raw": len(report.text), "done": bool(report.finished or report.skipped)}
             for name, report in self.report.taggers.items()
         }
         return {

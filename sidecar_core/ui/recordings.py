@@ -7,6 +7,7 @@ components as a live run, never into the table of this tab's runs.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
 from sidecar_core.scenarios import BY_KEY
 from sidecar_core.ui import controls
+from sidecar_core.ui.edge import told
 from sidecar_core.ui.examples import Example
 from sidecar_core.ui.live import View
 from sidecar_core.ui.recording_page import recording_page
@@ -32,6 +34,9 @@ ABOUT = (
     '<p class="sub">Runs that were made before: they need no model, so they play while the models '
     "load. Your own: save a run below, and open the file here.</p>"
 )
+AT_ONCE = 16
+"""Recordings that may be watched at a time: each holds one of the server's threads."""
+
 KEEP = "In the file: the summary, the tags, the settings and the kind of machine."
 
 
@@ -58,8 +63,14 @@ class Shelf:
         return [
             record_of(other, _place(other) + 1)
             for other in self.found.values()
-            if other.article == recording.article and _place(other) < _place(recording)
+            if recording.article is not None
+            and _made_of(other) == _made_of(recording)
+            and _place(other) < _place(recording)
         ]
+
+
+def _made_of(recording: Recording) -> tuple[str | None, str, str]:
+    return recording.article, recording.header.pair, recording.header.precision
 
 
 def _place(recording: Recording) -> int:
@@ -80,6 +91,7 @@ class Recordings:
     def __init__(self, folder: Path, examples: Sequence[Example]) -> None:
         self.known = Shelf.of(folder)
         self.examples = examples
+        self.places = threading.BoundedSemaphore(AT_ONCE)
 
     def bar(self) -> None:
         """Holds the banner, so it is to come before all that it speaks of."""
@@ -180,10 +192,8 @@ class Recordings:
     def on_upload(
         self, session: Session, player: Player, article: str, data: bytes
     ) -> Iterator[tuple[Any, ...]]:
-        try:
+        with told():
             recording = read_recording(data)
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
         yield from self._play(session, player, article, recording)
 
     def on_play(self, session: Session, player: Player, article: str) -> Iterator[tuple[Any, ...]]:
@@ -193,10 +203,28 @@ class Recordings:
         self, session: Session, player: Player, article: str, recording: Recording | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Play `recording` from its beginning, or go on with the one that is held."""
+        if session.busy.locked() and not session.replaying:
+            raise gr.Error("A run is under way; stop it first.", print_exception=False)
+        if not self.places.acquire(blocking=False):
+            raise gr.Error(
+                f"{AT_ONCE} recordings are being watched; try again in a minute.",
+                print_exception=False,
+            )
         try:
-            stop = session.take()
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
+            with told():
+                stop = session.take()
+            yield from self._played(session, player, article, recording, stop)
+        finally:
+            self.places.release()
+
+    def _played(
+        self,
+        session: Session,
+        player: Player,
+        article: str,
+        recording: Recording | None,
+        stop: threading.Event,
+    ) -> Iterator[tuple[Any, ...]]:
         session.replaying = True
         try:
             if recording is not None:
@@ -207,7 +235,7 @@ class Recordings:
                 player.at = 0
             player.records = session.on(player.recording.article or article)
             session.recording, session.recorded = player.recording, ""
-            around = self._around(player.recording)
+            around = self._around(player.recording, article)
             for view in replay(player, stop.wait):
                 yield (*self.shown(view), *_buttons(view.running), *around)
                 around = [gr.skip()] * len(around)
@@ -218,7 +246,7 @@ class Recordings:
     def _stepping(self, rounds: int) -> Callable[..., tuple[Any, ...]]:
         def on_step(session: Session, player: Player, article: str) -> tuple[Any, ...]:
             if player.recording is None or session.busy.locked():
-                raise gr.Error("Pause the recording first.", print_exception=False)
+                raise gr.Error("Pause or stop what goes on first.", print_exception=False)
             session.recording, session.recorded = player.recording, ""
             player.records = session.on(player.recording.article or article)
             view = step(player, rounds)
@@ -226,11 +254,14 @@ class Recordings:
 
         return on_step
 
-    def _around(self, recording: Recording) -> list[Any]:
-        """What belongs to the run on the page's left: its article, if there, and its settings."""
+    def _around(self, recording: Recording, there: str) -> list[Any]:
+        """What belongs to the run on the page's left: its settings, and its article, unless that
+        would take the place of one that the visitor brought."""
+        values = controls.values_of(recording.settings)
+        if there.strip() and all(e.text != there for e in self.examples):
+            return [gr.skip(), gr.skip(), *values]
         article = recording.article
         title = next((e.title for e in self.examples if e.text == article), None)
-        values = controls.values_of(recording.settings)
         return [article or gr.skip(), title or gr.skip(), *values]
 
     def on_pause(self, session: Session) -> None:

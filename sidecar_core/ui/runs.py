@@ -41,7 +41,7 @@ def details(settings: RunSettings) -> str:
         ("seed", "seed"),
     ):
         if (value := getattr(settings, name)) != getattr(DEFAULTS, name):
-            parts.append(f"{sign} {value:g}")
+            parts.append(f"{sign} {value}" if isinstance(value, int) else f"{sign} {value:g}")
     return ", ".join(parts)
 
 

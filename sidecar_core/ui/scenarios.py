@@ -106,7 +106,11 @@ def _tags_outcome(
     there = "in sight" if settings.document_masking else "masked"
     for run in reversed(earlier):
         other = run.report.taggers["sidecar"].finished
-        if other and run.settings.document_masking != settings.document_masking:
+        if (
+            other
+            and comparable(run.settings, settings)
+            and run.settings.document_masking != settings.document_masking
+        ):
             return f"{words}; to {other.kv_tokens:,} with the document {there}."
     return words + "."
 

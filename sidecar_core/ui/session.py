@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.prompts import clean
 from sidecar_core.recording import Recording
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
@@ -19,7 +20,7 @@ MAX_RUNS = 24
 
 def article_key(article: str) -> str:
     """Names an article without keeping it."""
-    return hashlib.sha256(article.strip().encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(clean(article).encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,9 @@ class Tab:
 class Session(Tab):
     """What was run in one tab.
 
-    `runs` are those that ended; `recording` is of the run that is shown, `recorded` the key of its
-    article, "" if it came from a file. A replay gives way to whatever comes.
+    `runs` are those that ended; `recording` is of the run that is shown, once it has ended,
+    `recorded` the key of its article, "" if it came from a file. A replay gives way to whatever
+    comes.
     """
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ from sidecar_core.experiments.devices import BYTES, DEVICES, SHAPES, device_name
 from sidecar_core.experiments.leak_report import LeakSettings
 from sidecar_core.prompts import clean
 from sidecar_core.ui import controls, leak_run, words
+from sidecar_core.ui.edge import told
 from sidecar_core.ui.leak_run import TagLabSession
 from sidecar_core.ui.live import check_size
 from sidecar_core.ui.model_host import ModelHost
@@ -156,7 +157,7 @@ class _Lab:
         )
         self.device.input(self.rent_of, self.device, self.rent, queue=False, **QUIET)
         self.from_run.click(
-            self.lengths_of, self.page, [self.document, self.rest, self.tags], queue=False, **QUIET
+            self.lengths_of, self.page, [self.document, self.rest, self.tags], **QUIET
         )
 
     # Handlers
@@ -172,7 +173,7 @@ class _Lab:
         request: gr.Request,
     ) -> Iterator[tuple[Any, ...]]:
         """One leak test; what Sample does."""
-        try:
+        with told():
             check_size(article)
             settings = LeakSettings(
                 samples=min(int(samples), MAX_SAMPLES),
@@ -186,8 +187,6 @@ class _Lab:
                 result = gr.skip() if view.result is None else view.result
                 start = gr.Button(interactive=not view.running)
                 yield view.status, result, start, gr.Button(interactive=view.running)
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
 
     def json(self, session: TagLabSession) -> str:
         if session.latest is None or not session.latest.lists:
@@ -208,7 +207,7 @@ class _Lab:
         network: float,
     ) -> str:
         """The cost model's table for these choices."""
-        try:
+        with told():
             if model not in SHAPES:
                 raise SidecarError(f"There is no shape of {quoted(model)}; choose one of the list.")
             machine = device_named(device)
@@ -223,8 +222,6 @@ class _Lab:
                 float(network),
             )
             return cost_view(scenario, rows(scenario, BATCHES))
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
 
     def rent_of(self, device: str) -> float:
         return device_named(device).rent
@@ -233,10 +230,8 @@ class _Lab:
         """Document, the rest and tags of the latest run on the page, in tokens."""
         if not page.runs:
             raise gr.Error("There is no run yet; press Start first.", print_exception=False)
-        try:
+        with told():
             lengths = Lengths.of_run(page.runs[-1].report)
-        except SidecarError as error:
-            raise gr.Error(str(error), print_exception=False) from error
         return lengths.full - lengths.masked, lengths.masked, lengths.tags
 
 

@@ -96,7 +96,8 @@ class Watch:
             yield watched
             outcome = _outcome(watched)
         except SidecarError as error:
-            outcome, failure = "failed" if watched.began else "refused", error
+            unforeseen = not isinstance(error.__cause__ or error, SidecarError)
+            outcome, failure = "failed" if watched.began or unforeseen else "refused", error
             raise
         except Exception as error:
             outcome, failure = "failed", error

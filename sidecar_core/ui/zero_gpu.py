@@ -19,7 +19,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,11 +91,12 @@ def take(
     stop: Callable[[], bool],
     seconds: int,
     **options: Any,
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """The items of `work(engine, …, stop=stop)`, wherever the models are."""
     if isinstance(engine, GpuEngine):
-        return engine.take(Job(work, arguments, options, seconds), stop)
-    return work(engine, *arguments, stop=stop, **options)
+        yield from engine.take(Job(work, arguments, options, seconds), stop)
+    else:
+        yield from work(engine, *arguments, stop=stop, **options)
 
 
 def adapted(load: Callable[[Any], tuple[Any, str]]) -> Callable[[Any], tuple[Any, str]]:

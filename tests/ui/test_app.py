@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from gradio.utils import diff
 
+from sidecar_core.errors import SidecarError
 from sidecar_core.events import TokenBonus, TokenCorrected, TokenDrafted
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import words
 from sidecar_core.ui.app import _outputs, launch_arguments
 from sidecar_core.ui.controls import ORDER, settings_of, values_of
 from sidecar_core.ui.live import LiveRun
+from sidecar_core.ui.options import parse
 from tests.ui.conftest import Served
 from tests.ui.runs import one_round, whole_run
 
@@ -142,20 +144,13 @@ def test_no_template_evaluates_a_value_twice() -> None:
     assert not any("{{" in template for template in templates)
 
 
-def test_the_time_limit_of_a_run_comes_from_the_command_line_or_the_environment(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from app import options
-
-    assert options([]).max_seconds == 600
-    monkeypatch.setenv("SIDECAR_MAX_SECONDS", "90")
-    assert options([]).max_seconds == 90
-    assert options(["--max-seconds", "30"]).max_seconds == 30
+def test_the_time_limit_of_a_run_comes_from_the_command_line_or_the_environment() -> None:
+    assert parse([], {}).max_seconds == 600
+    assert parse([], {"SIDECAR_MAX_SECONDS": "90"}).max_seconds == 90
+    assert parse(["--max-seconds", "30"], {"SIDECAR_MAX_SECONDS": "90"}).max_seconds == 30
     for nonsense in ("0", "nan", "soon"):
-        monkeypatch.setenv("SIDECAR_MAX_SECONDS", nonsense)
-        with pytest.raises(SystemExit):
-            options([])
-    assert "--max-seconds" in capsys.readouterr().err
+        with pytest.raises(SidecarError, match="from 1 to 86400"):
+            parse([], {"SIDECAR_MAX_SECONDS": nonsense})
 
 
 def test_an_answer_that_the_time_limit_cut_off_says_so(

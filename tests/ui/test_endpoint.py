@@ -133,3 +133,17 @@ def test_as_an_mcp_server_the_page_offers_the_same_as_a_tool():
         demo.close()
     wanted = RunReport.of(ENGINE.stream(ARTICLE, RunSettings(max_tokens=20))).as_dict()
     assert answer["summary"] == wanted["summary"]
+
+
+def test_whole_numbers_may_be_written_with_a_point(url):
+    result = Client(url, verbose=False).predict(
+        ARTICLE, max_tokens=4.0, seed=1.0, temperature=0.5, api_name="/summarise"
+    )
+    assert (result["settings"]["max_tokens"], result["settings"]["seed"]) == (4, 1)
+
+
+def test_half_characters_in_a_task_are_no_crash(url):
+    result = Client(url, verbose=False).predict(
+        ARTICLE, "free", max_tokens=4, instruction="List \\ud800", api_name="/summarise"
+    )
+    assert result["emitted"] <= 4

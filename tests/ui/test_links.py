@@ -52,3 +52,9 @@ def test_foreign_parameters_are_passed_over() -> None:
 def test_a_link_that_does_not_fit_is_refused(query: dict[str, str]) -> None:
     with pytest.raises(SidecarError):
         from_query(query)
+
+
+@pytest.mark.parametrize("task", ["nonsense", "<h1>Session ended</h1>"])
+def test_a_link_with_an_unknown_task_is_refused(task: str) -> None:
+    with pytest.raises(SidecarError, match="There is no task"):
+        from_query({"task": task})

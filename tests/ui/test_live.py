@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import sys
 import threading
@@ -336,3 +338,27 @@ def test_the_models_yield_to_the_page_and_nobody_else_does() -> None:
     views(ScriptedEngine(events))
     assert seen == [max(before, live.NICE)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
+
+
+def test_nobody_is_told_that_somebody_else_ran_the_article() -> None:
+    def events(settings: RunSettings) -> list[Event]:
+        return [dataclasses.replace(started(settings), reused_tokens=(99, 99)), *whole_run()[1:]]
+
+    host, session = host_of(ScriptedEngine(events)), Session()
+    said = []
+    for _ in range(2):
+        last = list(live.run(host, session, ARTICLE, RunSettings()))[-1]
+        assert session.recording is not None
+        reused = session.recording.started.reused_tokens
+        said.append(("in memory" in last.status["message"], reused))
+    assert session.recording is not None
+    with pytest.raises(SidecarError):
+        list(live.run(host, session, "word " * 500, RunSettings()))
+    assert session.recording is None
+
+
+def test_half_characters_in_an_article_do_not_reach_the_page() -> None:
+    host = host_of(ScriptedEngine(lambda s: whole_run(s, tag="zebra")))
+    last = list(live.run(host, Session(), "A zebra \ud800 came.", RunSettings()))[-1]
+    assert "zebra" in last.sidecar["list"]
+    json.dumps(last.sidecar, ensure_ascii=False).encode()

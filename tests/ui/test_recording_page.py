@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sidecar_core.events import Event, RoundStarted, TokenEvent
+from sidecar_core.events import Event, RoundStarted, TagsFinished, TagText, TokenEvent
 from sidecar_core.recording import Recording, read_recording, record, write_recording
 from sidecar_core.report import RunReport
 from sidecar_core.ui.recording_page import SHOWN, recording_page
@@ -267,3 +267,16 @@ def test_without_scripts_the_whole_run_can_be_read(opened: Any) -> None:
     file = opened(recorded(), java_script_enabled=False)
     assert "closed" in file.page.inner_text("#summary")
     assert not file.page.locator("#controls").is_visible()
+
+
+def test_a_page_grows_with_its_recording_and_not_faster() -> None:
+    def page(tokens: int) -> int:
+        run = whole_run()
+        at = next(n for n, e in enumerate(run) if isinstance(e, TagText))
+        words = [TagText("sidecar", 1, "word ", 2.1 + n / 4) for n in range(tokens)]
+        late = [e for e in run[at:] if isinstance(e, TagsFinished)]
+        events = [*run[:at], *words, *late]
+        return len(recording_page(record(events, "")))
+
+    small, middle, large = page(200), page(400), page(800)
+    assert (large - middle) < 2.5 * (middle - small)

@@ -85,3 +85,13 @@ def test_no_tags_is_said() -> None:
     now = measured("leaky", 0.7)
     now.report.add(TagsFinished("sidecar", "", (), "[", 1, 1, 1, 1.0))
     assert "no usable tag" in outcome(BY_KEY["leaky"], now.settings, now.report, [], ARTICLE)
+
+
+def test_tags_are_compared_with_a_run_that_differs_in_the_scenario_alone() -> None:
+    leaky, grounded = BY_KEY["leaky"], BY_KEY["grounded"]
+    report = RunReport.of(whole_run())
+    other = Measured(leaky.apply(RunSettings(task="french")), report)
+    now = grounded.apply(RunSettings())
+    assert "with the document in sight" not in outcome(grounded, now, report, [other], "")
+    same = Measured(leaky.apply(RunSettings()), report)
+    assert "with the document in sight" in outcome(grounded, now, report, [same], "")

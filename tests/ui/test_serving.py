@@ -15,6 +15,7 @@ from starlette.routing import Route
 from sidecar_core import __version__
 from sidecar_core.errors import SidecarError
 from sidecar_core.settings import RunSettings
+from sidecar_core.ui import logs
 from sidecar_core.ui.controls import values_of
 from sidecar_core.ui.middleware import security_headers
 from sidecar_core.ui.model_host import ModelHost
@@ -207,3 +208,16 @@ def test_a_full_line_is_as_long_as_was_asked_for() -> None:
     assert host.turnstile.waiting() == 1
     with pytest.raises(SidecarError, match="try again"):
         host.turnstile.enter()
+
+
+def test_a_call_that_lacks_values_leaves_no_word_of_them_on_standard_error(
+    counting: Served, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logs.quiet_gradio()
+    answer = httpx.post(
+        f"{counting.url}gradio_api/call/summarise", json={"data": ["Zanzibar pelicans"]}, timeout=30
+    )
+    if answer.status_code == 200:
+        event = answer.json()["event_id"]
+        httpx.get(f"{counting.url}gradio_api/call/summarise/{event}", timeout=30)
+    assert "Zanzibar" not in "".join(capfd.readouterr())

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import sidecar_core.experiments.leak  # noqa: F401  (it takes `measure` by name: before a test breaks it)
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.leak_report import LeakSettings
@@ -234,3 +235,14 @@ def test_two_apps_in_one_process_count_apart() -> None:
     one.began("run")
     assert b'sidecar_runs_started_total{kind="run"} 1.0' in one.text()
     assert b'sidecar_runs_started_total{kind="run"} 0.0' in two.text()
+
+
+def test_what_nobody_foresaw_before_a_run_began_is_a_failure_and_written_down(
+    written: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ScriptedEngine, "stream", lambda *_: 1 / 0)
+    host, heard = watched()
+    with pytest.raises(SidecarError, match="ZeroDivisionError"):
+        run(host)
+    assert [end.outcome for end in heard.ends] == ["failed"]
+    assert "ZeroDivisionError" in written.getvalue()
