@@ -70,8 +70,17 @@ class Series:
         return [(n, r.alpha) for n, r in enumerate(self.rounds) if r.alpha is not None]
 
 
-HEIGHT = 250
-"""Of the figure, in pixels."""
+HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 250, 8, 34, 44, 112
+"""Of the figure and its margins, in pixels; the right one holds the lines' names."""
+
+UPPER, GAP = 0.7, 0.06
+"""Shares of the upper chart and of the gap between both."""
+
+LINE = 13
+"""Pixels from one name to the next."""
+
+MAX_NAMES = 8
+"""Earlier runs that are named; the lines of all are drawn."""
 
 GREY, BLUE, VERMILION, GREEN = "#8a8a86", "#0072B2", "#D55E00", "#009E73"
 """Okabe-Ito colours, as in the stream."""
@@ -85,10 +94,15 @@ def alpha_figure(
     `ghosts` are (label, series), the latest last; `label` names the current run. Hovering tells
     what a round came to.
     """
-    figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.7, 0.3], vertical_spacing=0.06)
-    for name, series in ghosts:
-        _line(figure, series, name, color=GREY, width=1)
-    _line(figure, current, label, color=BLUE, width=2.5)
+    figure = make_subplots(
+        rows=2, shared_xaxes=True, row_heights=[UPPER, 1 - UPPER], vertical_spacing=GAP
+    )
+    for _, series in ghosts:
+        _line(figure, series, color=GREY, width=1)
+    _line(figure, current, color=BLUE, width=2.5)
+    lines = [*ghosts, (label, current)]
+    low, high = _span([alpha for _, series in lines for _, alpha in series.alphas()])
+    _names(figure, [(name, s.alphas()[-1][1]) for name, s in lines if s.alphas()], low, high)
     rounds = list(range(1, len(current.rounds) + 1))
     for name, counts, color, shape in (
         ("accepted", [r.accepted for r in current.rounds], BLUE, ""),
@@ -111,13 +125,12 @@ def alpha_figure(
     figure.update_xaxes(title={"text": "round", "standoff": 4}, row=2, col=1)
     figure.update_yaxes(**axis | {"showgrid": True, "gridcolor": "rgba(138,138,134,0.25)"})
     figure.update_yaxes(tickformat=".2f", nticks=5, row=1, col=1)
-    if not any(series.alphas() for series in (current, *(s for _, s in ghosts))):
-        figure.update_yaxes(range=[0, 1], row=1, col=1)
+    figure.update_yaxes(range=[low, high], row=1, col=1)
     figure.update_yaxes(title={"text": "drafts"}, showgrid=False, nticks=3, row=2, col=1)
     figure.update_layout(
         template="none",
         height=HEIGHT,
-        margin={"l": 44, "r": 92, "t": 8, "b": 34},
+        margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"color": GREY, "size": 11},
@@ -129,24 +142,57 @@ def alpha_figure(
     return figure
 
 
-def _line(figure: go.Figure, series: Series, label: str, *, color: str, width: float) -> None:
-    """α after each round, with its last value and the run's name at the end."""
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """The range of α to show; from 0 to 1 before there is any."""
+    if not values:
+        return 0.0, 1.0
+    pad = max(0.01, 0.05 * (max(values) - min(values)))
+    return min(values) - pad, max(values) + pad
+
+
+def _line(figure: go.Figure, series: Series, *, color: str, width: float) -> None:
+    """α after each round."""
     points = series.alphas()
-    names = [""] * (len(points) - 1) + [f" {points[-1][1]:.3f} {text(label)}"] if points else []
     figure.add_scatter(
         x=[n + 1 for n, _ in points],
         y=[alpha for _, alpha in points],
-        mode="lines+text",
+        mode="lines",
         line={"color": color, "width": width},
-        text=names,
-        textposition="middle right",
-        textfont={"color": color},
-        cliponaxis=False,
         hovertext=[text(_round_words(n, series.rounds[n])) for n, _ in points],
         hoverinfo="text",
         row=1,
         col=1,
     )
+
+
+def _names(figure: go.Figure, ends: Sequence[tuple[str, float]], low: float, high: float) -> None:
+    """Each line's last value and name at its height, moved apart where they would overlap; the
+    last one is the current run's."""
+    height = (HEIGHT - TOP - BOTTOM) * UPPER * (1 - GAP)
+    chosen = [*ends[:-1][-MAX_NAMES:], *ends[-1:]]
+    own = [height * (alpha - low) / (high - low) for _, alpha in chosen]
+    order = sorted(range(len(chosen)), key=lambda n: -own[n])
+    places: dict[int, float] = {}
+    roof = height
+    for n in order:
+        places[n] = min(own[n], roof)
+        roof = places[n] - LINE
+    floor = 0.0
+    for n in reversed(order):
+        places[n] = max(places[n], floor)
+        floor = places[n] + LINE
+    for n, (name, alpha) in enumerate(chosen):
+        figure.add_annotation(
+            xref="x domain",
+            x=1,
+            xanchor="left",
+            yref="y",
+            y=alpha,
+            yshift=places[n] - own[n],
+            text=f" {alpha:.3f} {text(name)}",
+            showarrow=False,
+            font={"color": BLUE if n == len(chosen) - 1 else GREY},
+        )
 
 
 def _round_words(n: int, r: RoundTally) -> str:

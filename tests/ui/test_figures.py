@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import plotly.graph_objects as go
 import pytest
@@ -11,7 +12,7 @@ from sidecar_core.events import Event
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui.attention_map import COMPOUND, DEFERRED, attention_map, reading, rows
-from sidecar_core.ui.figures import Series, alpha_figure
+from sidecar_core.ui.figures import HEIGHT, LINE, MAX_NAMES, Series, alpha_figure
 from tests.ui.runs import HOSTILE, SEGMENTS, one_round, whole_run
 
 
@@ -45,12 +46,23 @@ def test_earlier_runs_are_thin_labelled_lines_under_the_current_one() -> None:
     drawn = lines(alpha_figure(run, [("plain #1", run), ("in sight #2", run)], "masked"))
     assert [line.line.width for line in drawn] == [1, 1, 2.5]
     end = f" {run.alphas()[-1][1]:.3f}"
-    assert [line.text[-1] for line in drawn] == [
+    names = alpha_figure(run, [("plain #1", run), ("in sight #2", run)], "masked")
+    assert [note.text for note in names.layout.annotations] == [
         f"{end} plain #1",
         f"{end} in sight #2",
         f"{end} masked",
     ]
     assert list(drawn[-1].y) == [alpha for _, alpha in run.alphas()]
+
+
+def test_names_of_lines_that_end_together_stand_apart_and_inside_the_figure() -> None:
+    run = series(whole_run())
+    ghosts = [(f"masked #{n}", run) for n in range(1, 12)]
+    notes = alpha_figure(run, ghosts, "masked").layout.annotations
+    assert len(notes) == MAX_NAMES + 1
+    shifts = sorted(note.yshift for note in notes)
+    assert all(b - a >= LINE - 1e-9 for a, b in itertools.pairwise(shifts))
+    assert shifts[-1] - shifts[0] < HEIGHT
 
 
 def test_hovering_a_round_tells_its_number_and_what_it_came_to() -> None:
