@@ -22,7 +22,7 @@ from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import controls, live, words
 from sidecar_core.ui.alpha_lab import build_alpha_lab
 from sidecar_core.ui.attention_map import attention_map
-from sidecar_core.ui.edge import told
+from sidecar_core.ui.edge import Demo, told
 from sidecar_core.ui.endpoint import add_endpoint
 from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_upload
 from sidecar_core.ui.figures import Series, alpha_figure
@@ -72,7 +72,7 @@ def build_demo(
     on what comes back."""
     if examples is None:
         examples = load_examples(ASSETS / "examples")
-    with gr.Blocks(
+    with Demo(
         title="Speculative Sidecar",
         analytics_enabled=False,
         fill_width=True,

@@ -15,10 +15,19 @@ from sidecar_core.ui.controls import ORDER, values_of
 from tests.ui.conftest import Served
 
 ARTICLE = "The plant closed."
-SUMMARISE = ("article", "task", "document_masking", "max_tokens", "temperature", "seed")
+SUMMARISE: dict[str, Any] = {
+    "article": ARTICLE,
+    "task": "hashtags",
+    "document_masking": True,
+    "max_tokens": 20,
+    "temperature": 0.0,
+    "seed": 0,
+    "instruction": "",
+    "opening": "",
+}
 GOOD: dict[str, dict[str, Any]] = {
     "run": {"article": ARTICLE, **dict(zip(ORDER, values_of(RunSettings()), strict=True))},
-    "summarise": dict(zip(SUMMARISE, (ARTICLE, "hashtags", True, 20, 0.0, 0), strict=True)),
+    "summarise": SUMMARISE,
 }
 WRONG: dict[str, Any] = {
     "a list": [1, 2],
