@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine as Engine
     from sidecar_core.errors import SidecarError as SidecarError
+    from sidecar_core.events import DraftLost as DraftLost
     from sidecar_core.events import Event as Event
     from sidecar_core.events import PhaseChanged as PhaseChanged
     from sidecar_core.events import PrefillProgress as PrefillProgress
@@ -62,8 +63,8 @@ _HOMES = {
     "decoding.engine": ("Engine",),
     "errors": ("SidecarError",),
     "events": (
-        "Event", "PhaseChanged", "PrefillProgress", "RoundStarted", "RunFailed", "RunFinished",
-        "RunStarted", "SummaryFinished", "TagText", "TagsFinished", "TagsSkipped",
+        "DraftLost", "Event", "PhaseChanged", "PrefillProgress", "RoundStarted", "RunFailed",
+        "RunFinished", "RunStarted", "SummaryFinished", "TagText", "TagsFinished", "TagsSkipped",
         "TokenAccepted", "TokenBonus", "TokenCorrected", "TokenDrafted", "TokenRejected",
     ),
     "report": ("RunReport",),

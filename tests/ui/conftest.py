@@ -181,7 +181,8 @@ def visit(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def smol_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app as a process of its own, over real weights of the pair `smol`."""
+    """The app as a process of its own, over real weights of the pair `smol`; in fp32, where
+    an article gives the same text however its prompt was cut into chunks."""
     from sidecar_core.errors import SidecarError
     from sidecar_core.models.loading import fetch
 
@@ -196,7 +197,10 @@ def smol_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     }
     with log.open("w") as out:
         app = subprocess.Popen(
-            [sys.executable, "app.py", "--pair", "smol", "--port", str(port)],
+            [
+                *(sys.executable, "app.py", "--pair", "smol", "--precision", "fp32"),
+                *("--port", str(port)),
+            ],
             cwd=ROOT,
             env=environment,
             stdout=out,

@@ -150,7 +150,7 @@ def test_a_recording_brings_its_article_its_settings_and_its_comparison(
     visit: Any, offering: Served
 ) -> None:
     tab = visit(offering.url)
-    tab.page.fill("#article textarea", "Something else.")
+    tab.page.fill("#article textarea", "")
     watch(tab, "Suffix in sight")
     tab.wait("done")
     assert tab.page.input_value("#article textarea") == EXAMPLE
@@ -160,6 +160,16 @@ def test_a_recording_brings_its_article_its_settings_and_its_comparison(
         "document.querySelectorAll('#chart .scatterlayer .trace').length >= 2"
     )
     assert "recorded plain" in tab.text("#chart")
+
+
+def test_a_recording_leaves_a_visitors_own_article_where_it_is(
+    visit: Any, offering: Served
+) -> None:
+    tab = visit(offering.url)
+    tab.page.fill("#article textarea", "Something of my own.")
+    watch(tab, "Suffix in sight")
+    tab.wait("done")
+    assert tab.page.input_value("#article textarea") == "Something of my own."
 
 
 def test_it_can_be_held_stepped_through_and_played_to_its_end(visit: Any, offering: Served) -> None:
