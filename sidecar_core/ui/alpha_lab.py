@@ -14,7 +14,7 @@ from sidecar_core.experiments.corpus import MAX_CHARS, Document, read_jsonl
 from sidecar_core.prompts import clean
 from sidecar_core.ui import alpha_run, controls, words
 from sidecar_core.ui.alpha_run import LabSession
-from sidecar_core.ui.edge import told
+from sidecar_core.ui.edge import QUIET, html, told
 from sidecar_core.ui.live import check_size
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import status
@@ -32,8 +32,6 @@ tokens, so that what differs is only what the draft may see.</p>
 EMPTY = '<p class="quiet">Press Measure. Bars appear while the draft reads the summary.</p>'
 
 SAVE = "(t) => sidecarPage.save('{}', t)"
-
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 def build_alpha_lab(host: ModelHost, article: Any) -> None:
@@ -55,16 +53,16 @@ class _Lab:
             with gr.Column(elem_id="lab-input", elem_classes="card", min_width=280):
                 self._input()
             with gr.Column(elem_id="lab-output", elem_classes="card", min_width=280):
-                self.status = _html(
+                self.status = html(
                     status("Measures the article above, or a file of articles."),
                     html_template=words.STATUS,
                     elem_id="lab-status",
                 )
-                self.figure = _html(EMPTY, elem_id="lab-figure")
+                self.figure = html(EMPTY, elem_id="lab-figure")
         self._wire()
 
     def _input(self) -> None:
-        _html(INTRO, elem_id="lab-intro")
+        html(INTRO, elem_id="lab-intro")
         self.source = gr.Radio(
             [("the article on the page", "page"), ("an uploaded file", "file")],
             value="page",
@@ -78,7 +76,7 @@ class _Lab:
             size="sm",
             elem_id="lab-upload",
         )
-        self.loaded = _html("", elem_id="lab-loaded")
+        self.loaded = html("", elem_id="lab-loaded")
         self.limit = gr.Slider(
             1, MAX_ARTICLES, value=30, step=1, label="Articles at most", elem_id="lab-limit"
         )
@@ -188,8 +186,3 @@ def _measured(session: LabSession) -> alpha_run.Measurement:
             "There is nothing to save yet; measure an article first.", print_exception=False
         )
     return latest
-
-
-def _html(value: Any, **options: Any) -> Any:
-    """An HTML component without Gradio's own text styles."""
-    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)

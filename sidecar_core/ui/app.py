@@ -1,7 +1,7 @@
 """The page: what is where, and what happens when something is pressed.
 
 Nothing here computes: a run is `live.run`, a figure is a pure function, and all that a visitor
-types is text. What uses the models goes through the host's turnstile, one run at a time.
+types is text. What uses the models takes its turn at them (`turn`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import controls, live, words
 from sidecar_core.ui.alpha_lab import build_alpha_lab
 from sidecar_core.ui.attention_map import attention_map
-from sidecar_core.ui.edge import Demo, told
+from sidecar_core.ui.edge import QUIET, Demo, html, told
 from sidecar_core.ui.endpoint import add_endpoint
 from sidecar_core.ui.examples import FILE_TYPES, Example, load_examples, read_upload
 from sidecar_core.ui.figures import Series, alpha_figure
@@ -43,9 +43,6 @@ STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
 
 KEEP_UPLOADS = 300
 """Seconds after which an uploaded file is deleted, looked at as often. It is read at once."""
-
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-"""For handlers that only redraw: no spinner over the page, nothing in the API's description."""
 
 
 def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
@@ -95,15 +92,15 @@ class _Page:
         self.session = gr.State(Session(), delete_callback=Session.close)
         self.outbox = gr.Textbox(visible="hidden", elem_id="outbox", label="Outbox")
         with gr.Row(elem_id="top"):
-            _html(words.TITLE, elem_id="title")
-            self.models = _html(self._models(self.host.status()), elem_id="models")
-            _html(words.TOOLS, elem_id="tools")
+            html(words.TITLE, elem_id="title")
+            self.models = html(self._models(self.host.status()), elem_id="models")
+            html(words.TOOLS, elem_id="tools")
         with gr.Row(elem_id="scenarios"):
             self.scenario_buttons = [
                 gr.Button(f"{n}  {s.title}", size="sm", elem_id=f"scenario-{s.key}", min_width=100)
                 for n, s in enumerate(SCENARIOS, 1)
             ]
-        self.note = _html(live.HINT, html_template=words.NOTE, elem_id="note")
+        self.note = html(live.HINT, html_template=words.NOTE, elem_id="note")
         self.recordings.bar()
         with gr.Row(elem_id="board"):
             with gr.Column(elem_id="input", min_width=280):
@@ -137,7 +134,7 @@ class _Page:
             elem_id="article",
         )
         with gr.Row(elem_id="length"):
-            self.count = _html(_words(first.text if first else ""), elem_id="count")
+            self.count = html(_words(first.text if first else ""), elem_id="count")
             self.trim = gr.Button("", visible=False, size="sm", elem_id="trim", min_width=120)
             self.upload = gr.UploadButton(
                 "Upload .txt or .md",
@@ -154,38 +151,36 @@ class _Page:
         return chosen
 
     def _output(self) -> None:
-        self.status = _html(_ready(), html_template=words.STATUS, elem_id="status")
-        self.tiles = _html(tiles(None), html_template=words.TILES, elem_id="tiles")
+        self.status = html(_ready(), html_template=words.STATUS, elem_id="status")
+        self.tiles = html(tiles(None), html_template=words.TILES, elem_id="tiles")
         with gr.Row(elem_id="reading"):
             with gr.Column(elem_id="stream-card", elem_classes="card", min_width=260):
-                _html(words.STREAM_HEAD, elem_classes="head")
-                self.stream = _html(
+                html(words.STREAM_HEAD, elem_classes="head")
+                self.stream = html(
                     {"done": "", "pending": ""}, html_template=words.STREAM, elem_id="stream"
                 )
-                _html(words.LEGEND, elem_id="legend")
+                html(words.LEGEND, elem_id="legend")
             with gr.Column(elem_id="chart-card", elem_classes="card", min_width=220):
-                _html(words.CHART_HEAD, elem_classes="head")
+                html(words.CHART_HEAD, elem_classes="head")
                 self.chart = gr.Plot(
                     alpha_figure(Series()), show_label=False, container=False, elem_id="chart"
                 )
         with gr.Row(elem_id="taggers"):
             with gr.Column(elem_classes="card", elem_id="sidecar-card", min_width=240):
-                self.sidecar = _html(
-                    _empty_column(), html_template=words.SIDECAR, elem_id="sidecar"
-                )
+                self.sidecar = html(_empty_column(), html_template=words.SIDECAR, elem_id="sidecar")
             with gr.Column(elem_classes="card", elem_id="standalone-card", min_width=240):
-                self.standalone = _html(
+                self.standalone = html(
                     _empty_column(), html_template=words.STANDALONE, elem_id="standalone"
                 )
 
     def _below(self) -> None:
         with gr.Row(elem_id="compare"):
             with gr.Column(elem_classes="card", elem_id="map-card", min_width=280):
-                _html(words.MAP_HEAD, elem_classes="head")
-                self.map = _html(attention_map({}, RunSettings()), elem_id="map")
+                html(words.MAP_HEAD, elem_classes="head")
+                self.map = html(attention_map({}, RunSettings()), elem_id="map")
             with gr.Column(elem_classes="card", elem_id="runs-card", min_width=280):
-                _html(words.RUNS_HEAD, elem_classes="head")
-                self.runs = _html(runs_table([]), elem_id="runs")
+                html(words.RUNS_HEAD, elem_classes="head")
+                self.runs = html(runs_table([]), elem_id="runs")
                 self.recordings.saving()
         with gr.Tabs(elem_id="labs"):
             with gr.Tab("α lab", elem_id="alpha-lab"):
@@ -193,8 +188,8 @@ class _Page:
             with gr.Tab("Tag lab", elem_id="tag-lab"):
                 build_tag_lab(self.host, self.article, self.session)
         with gr.Accordion("How it works", open=False, elem_id="how"):
-            _html(_asset("how_it_works.html"), elem_id="how-text")
-        _html(words.ABOUT, elem_id="about")
+            html(_asset("how_it_works.html"), elem_id="how-text")
+        html(words.ABOUT, elem_id="about")
 
     def _wire(self, demo: Any) -> None:
         article_and_settings = [self.article, *self.settings]
@@ -368,11 +363,6 @@ class _Page:
             controls.values_of(settings), controls.values_of(controls.DEFAULTS), strict=True
         )
         return [*(gr.skip() if value == usual else value for value, usual in named), note]
-
-
-def _html(value: Any, **options: Any) -> Any:
-    """An HTML component without Gradio's own text styles."""
-    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)
 
 
 def _outputs(view: live.View) -> tuple[Any, ...]:

@@ -1,15 +1,23 @@
-"""The edge to Gradio: what a visitor is told when something is wrong."""
+"""The edge to Gradio: what every part of the page needs of it."""
 
 from __future__ import annotations
 
 import contextlib
-import html
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 
 import gradio as gr
 
 from sidecar_core.errors import SidecarError
+
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+"""For handlers that only redraw: no spinner over the page, nothing in the API's description."""
+
+
+def html(value: Any, **options: Any) -> Any:
+    """An HTML component without Gradio's own text styles."""
+    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)
 
 
 class Demo(gr.Blocks):
@@ -32,4 +40,4 @@ def told() -> Iterator[None]:
     try:
         yield
     except SidecarError as error:
-        raise gr.Error(html.escape(str(error), quote=False), print_exception=False) from error
+        raise gr.Error(escape(str(error), quote=False), print_exception=False) from error

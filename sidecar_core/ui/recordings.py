@@ -19,7 +19,7 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
 from sidecar_core.scenarios import BY_KEY
 from sidecar_core.ui import controls
-from sidecar_core.ui.edge import told
+from sidecar_core.ui.edge import QUIET, html, told
 from sidecar_core.ui.examples import Example
 from sidecar_core.ui.live import View
 from sidecar_core.ui.recording_page import recording_page
@@ -27,8 +27,6 @@ from sidecar_core.ui.replay import SPEEDS, Player, record_of, replay, step
 from sidecar_core.ui.session import RunRecord, Session, article_key
 
 log = logging.getLogger(__name__)
-
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 ABOUT = (
     '<p class="sub">Runs that were made before: they need no model, so they play while the models '
@@ -97,7 +95,7 @@ class Recordings:
         """Holds the banner, so it is to come before all that it speaks of."""
         self.player = gr.State(Player())
         with gr.Row(elem_id="player"):
-            self.banner = _html("", elem_id="banner")
+            self.banner = html("", elem_id="banner")
             self.back = _button("‹ round", "back")
             self.pause = _button("Pause", "pause")
             self.play = _button("Play", "play")
@@ -115,7 +113,7 @@ class Recordings:
     def shelf(self) -> None:
         names = list(self.known.found)
         with gr.Accordion("Recordings", open=False, elem_id="recordings"):
-            _html(ABOUT)
+            html(ABOUT)
             with gr.Row(elem_classes="pair"):
                 self.choice = gr.Dropdown(
                     names,
@@ -314,8 +312,3 @@ def _buttons(running: bool) -> tuple[Any, ...]:
 
 def _button(label: str, name: str) -> Any:
     return gr.Button(label, size="sm", elem_id=name, min_width=30)
-
-
-def _html(value: Any, **options: Any) -> Any:
-    """An HTML component without Gradio's own text styles."""
-    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)

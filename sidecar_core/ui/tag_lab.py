@@ -16,7 +16,7 @@ from sidecar_core.experiments.devices import BYTES, DEVICES, SHAPES, device_name
 from sidecar_core.experiments.leak_report import LeakSettings
 from sidecar_core.prompts import clean
 from sidecar_core.ui import controls, leak_run, words
-from sidecar_core.ui.edge import told
+from sidecar_core.ui.edge import QUIET, html, told
 from sidecar_core.ui.leak_run import TagLabSession
 from sidecar_core.ui.live import check_size
 from sidecar_core.ui.model_host import ModelHost
@@ -46,8 +46,6 @@ SAVE = "(t) => sidecarPage.save('leak.json', t)"
 TAGGER = "Qwen2.5-1.5B-Instruct"
 """The reference's tagger."""
 
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-
 
 def build_tag_lab(host: ModelHost, article: Any, session: Any) -> None:
     """Add the lab to the block that is being built. `article` is the page's article box, `session`
@@ -68,22 +66,22 @@ class _Lab:
             with gr.Column(elem_classes="card", min_width=280):
                 self._leak_input()
             with gr.Column(elem_id="leak-output", elem_classes="card", min_width=280):
-                self.status = _html(
+                self.status = html(
                     status("Samples tags of the article above."),
                     html_template=words.STATUS,
                     elem_id="leak-status",
                 )
-                self.result = _html(EMPTY, elem_id="leak-result")
+                self.result = html(EMPTY, elem_id="leak-result")
         with gr.Row(elem_id="cost", elem_classes="tag-lab"):
             with gr.Column(elem_classes="card", min_width=280):
                 self._cost_input()
             with gr.Column(elem_id="cost-output", elem_classes="card", min_width=280):
-                self.cost = _html(self.cost_of(*self._defaults()), elem_id="cost-result")
+                self.cost = html(self.cost_of(*self._defaults()), elem_id="cost-result")
         self._wire()
 
     def _leak_input(self) -> None:
         defaults = LeakSettings()
-        _html(LEAK_INTRO)
+        html(LEAK_INTRO)
         self.watch = gr.Textbox(
             label="Watch for a fact",
             info="Counted whatever its spelling, for example broken arrow.",
@@ -106,7 +104,7 @@ class _Lab:
         self.save = gr.Button("Save JSON", size="sm", elem_id="leak-save")
 
     def _cost_input(self) -> None:
-        _html(COST_INTRO)
+        html(COST_INTRO)
         lengths, scenario = Lengths(), Scenario(SHAPES[TAGGER].footprint("bf16"))
         self.model = gr.Dropdown(list(SHAPES), value=TAGGER, label="Tagger", elem_id="cost-model")
         with gr.Row(elem_classes="pair"):
@@ -237,8 +235,3 @@ class _Lab:
 
 def _slider(label: str, low: float, high: float, value: float, step: float) -> Any:
     return gr.Slider(low, high, value=value, step=step, label=label, buttons=[], min_width=110)
-
-
-def _html(value: Any, **options: Any) -> Any:
-    """An HTML component without Gradio's own text styles."""
-    return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)
