@@ -29,10 +29,11 @@ def serve(options: Options, shutdown: Shutdown) -> None:
     # These come late: Gradio reads the environment, which had to be checked first, and takes
     # seconds. And `zero_gpu` goes before all that may import torch.
     from sidecar_core.ui import zero_gpu  # isort: split
-    from sidecar_core.ui import logs, serving
+    from sidecar_core.ui import logs, memory, serving
     from sidecar_core.ui.app import build_demo
     from sidecar_core.ui.model_host import ModelHost, load_engine
 
+    memory.few_arenas()
     logs.set_up(options.log)
     load = zero_gpu.adapted(load_engine(options.pair, options.precision, options.device))
     host = ModelHost(load, options.max_seconds, options.max_waiting)

@@ -7,12 +7,14 @@ without any mask tensor. `tests/decoding/test_composition.py` holds this against
 a 4-D mask.
 
 Columns live in buffers that grow by half, so that a pass writes its own columns in place instead of
-copying all earlier ones, and a rollback only moves the end.
+copying all earlier ones, and a rollback only moves the end. Who knows how many columns to expect
+says so, and gets buffers of that size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,16 +22,19 @@ from transformers.cache_utils import Cache, DynamicLayer
 
 
 class ColumnLayer(DynamicLayer):
-    """One layer's keys and values, [batch, heads, length, dim], as views of larger buffers."""
+    """One layer's keys and values, [batch, heads, length, dim], as views of larger buffers, which
+    begin with room for `room` columns."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, room: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self._room = room
         self._buffers: list[torch.Tensor] = []
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         self.device = key_states.device
         self._buffers = [key_states[:, :, :0], value_states[:, :, :0]]
-        self.keys, self.values = self._buffers
+        self._grow(self._room, 0)
+        self.keys, self.values = (buffer[:, :, :0] for buffer in self._buffers)
         self.is_initialized = True
 
     def update(
@@ -68,10 +73,12 @@ class SegmentedCache(Cache):
     """Columns of all layers with the segments they belong to, in column order.
 
     `forward` in `passes.py` is the only writer: it names the segment of every column it adds.
+    `room` is the number of columns to be expected, where that is known; there may be more.
     """
 
-    def __init__(self) -> None:
-        super().__init__(layer_class_to_replicate=ColumnLayer)
+    def __init__(self, room: int = 0) -> None:
+        layer: Any = partial(ColumnLayer, room)
+        super().__init__(layer_class_to_replicate=layer)
         self._segments: list[tuple[str, int]] = []
 
     @property

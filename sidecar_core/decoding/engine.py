@@ -269,7 +269,7 @@ class _Run:
         prefix = _prefix(prompt)
         cache = self.engine.store.get(model, prefix.segments)
         if cache is None:
-            cache = SegmentedCache()
+            cache = SegmentedCache(room=len(prefix))
             for done in prefill(model, cache, prefix.segments, 0):
                 yield PrefillProgress(role, done, len(prefix), self.clock.now())
                 self._check_stop()

@@ -39,7 +39,8 @@ TASK = "category"
 """What the draft writes on the side: the shortest there is."""
 
 PAUSE = 2.0
-"""Seconds that a refused client waits before it asks again."""
+"""Seconds that a client waits before it asks again, answered or refused: otherwise those who were
+just answered would always be back in the line first."""
 
 PATIENCE = 600.0
 """Seconds that an answer may take before it counts as lost; also those for the server's start."""
@@ -202,7 +203,7 @@ def _ask(client: Client, number: int, until: float, max_tokens: int, report: Loa
             report.add(Answer(number, result["prompt_tokens"]["target"], summary, waited))
         except Exception as error:  # likewise
             report.add(error)
-            time.sleep(PAUSE)
+        time.sleep(PAUSE)
     client.close()
 
 

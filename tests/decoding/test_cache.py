@@ -88,6 +88,18 @@ def test_add_appends_columns_of_another_cache_and_refuses_what_it_lacks():
         cache.add(filled(), "suffix")
 
 
+def test_a_cache_whose_length_is_known_takes_no_more_memory_and_may_still_grow():
+    cache = SegmentedCache(room=6)
+    forward(MODEL, cache, [1, 2], 0, segment="head", rows=0)
+    forward(MODEL, cache, [3, 4, 5], 2, segment="document", rows=0)
+    forward(MODEL, cache, [6], 5, segment="tail", rows=0)
+    assert cache.allocated == cache.nbytes == filled().nbytes
+    pairs = zip(tensors(cache), tensors(filled()), strict=True)
+    assert all(torch.allclose(a, b, atol=1e-5) for a, b in pairs)
+    forward(MODEL, cache, [7], 6, segment="tail", rows=0)
+    assert cache.length == 7
+
+
 def test_the_order_of_columns_does_not_matter():
     cache, turned = filled(), filled().take("tail")
     turned.add(filled(), "head", "document")
