@@ -1,9 +1,10 @@
 """Many clients at one server at a time: is every answer the right one, and every refusal clear?
 
 Each client has an article of its own, of a length that no other has, and asks `/summarise` for a
-short summary at temperature 0, again and again. An answer is right when its prompt has the client's
-own number of tokens and its summary is the one that this client got before. Meanwhile somebody
-opens the page once a second. The server is a process of its own, as it would run anywhere.
+short summary at temperature 0: first one client after the other, then all of them at once, again
+and again. An answer is right when its prompt and its summary are those that this client got when it
+was alone. Meanwhile somebody opens the page once a second. The server is a process of its own, as
+it would run anywhere.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ class Answer:
 
 @dataclass(slots=True)
 class LoadReport:
-    """What came back. Safe to add to from any thread."""
+    """What came back. Safe to add to from any thread. `alone` is each client's first answer, before
+    the others asked."""
 
+    alone: dict[int, Answer] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     refused: int = 0
     failures: list[str] = field(default_factory=list)
@@ -77,23 +80,15 @@ class LoadReport:
             else:
                 self.failures.append(f"{type(outcome).__name__}: {outcome}"[:300])
 
-    def answered(self) -> set[int]:
-        """Clients with at least one answer."""
-        with self._lock:
-            return {answer.client for answer in self.answers}
-
     def mixed(self) -> int:
-        """Answers that are not this client's usual one: another prompt, or another summary."""
-        usual = {
-            client: Counter(
-                (a.prompt_tokens, a.summary) for a in self.answers if a.client == client
-            ).most_common(1)[0][0]
-            for client in {a.client for a in self.answers}
-        }
-        lengths = Counter(tokens for tokens, _ in usual.values())
+        """Answers that are not this client's own: another prompt, or another summary. What two
+        clients have in common is nobody's own."""
+        lengths = Counter(answer.prompt_tokens for answer in self.alone.values())
         return sum(
-            (a.prompt_tokens, a.summary) != usual[a.client] or lengths[a.prompt_tokens] > 1
-            for a in self.answers
+            lengths[answer.prompt_tokens] > 1
+            or (answer.prompt_tokens, answer.summary) != (own.prompt_tokens, own.summary)
+            for answer in self.answers
+            for own in [self.alone[answer.client]]
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -108,7 +103,7 @@ class LoadReport:
             "waiting": {"median": _median(waited), "p95": percentile(waited, 0.95)},
             "rss_bytes": dict(self.rss),
             "page_seconds": {"median": _median(pages), "max": max(pages, default=None)},
-            "clients_answered": len(self.answered()),
+            "clients_answered": len({answer.client for answer in self.answers}),
             "failures": dict(Counter(self.failures).most_common(10)),
         }
 
@@ -137,12 +132,12 @@ def load_test(
 ) -> LoadReport:
     """Drive the server at `url`; `process` is the server's, where its memory can be seen.
 
-    Memory is first looked at once every client has had an answer (its article is then in the
-    prefix store), at half time at the latest. What was asked before the end is waited for. The
-    clients connect before the time begins: then all of them ask at once.
+    The time, and the look at the memory, begin when every client has had its answer alone: its
+    article is then in the prefix store. What was asked before the end is waited for.
     """
     report, end = LoadReport(), threading.Event()
-    connected = _connect(url, clients, report)
+    connected = _connect(url, clients, max_tokens, report)
+    report.rss["start"] = _rss(process)
     began = time.monotonic()
     workers = [
         threading.Thread(
@@ -153,9 +148,6 @@ def load_test(
     visitor = threading.Thread(target=_open_page, args=(url, end, report), daemon=True)
     for thread in (*workers, visitor):
         thread.start()
-    while time.monotonic() < began + seconds / 2 and len(report.answered()) < clients:
-        time.sleep(0.2)
-    report.rss["start"] = _rss(process)
     for thread in workers:
         thread.join(max(0.0, began + seconds - time.monotonic()) + PATIENCE + 30)
     end.set()
@@ -170,8 +162,8 @@ def _rss(process: psutil.Process | None) -> int | None:
     return None
 
 
-def _connect(url: str, count: int, report: LoadReport) -> list[tuple[int, Client]]:
-    """Clients with their numbers; those that cannot connect are failures."""
+def _connect(url: str, count: int, max_tokens: int, report: LoadReport) -> list[tuple[int, Client]]:
+    """Clients with their numbers, each after one answer; those without are failures."""
     made = []
     for number in range(count):
         try:
@@ -182,6 +174,7 @@ def _connect(url: str, count: int, report: LoadReport) -> list[tuple[int, Client
                 max_workers=1,
                 httpx_kwargs={"timeout": PATIENCE},  # a busy machine is no lost connection
             )
+            report.alone[number] = _answer(client, number, max_tokens)
             made.append((number, client))
         except Exception as error:  # whatever it is, it is what this test looks for
             report.add(error)
@@ -190,21 +183,25 @@ def _connect(url: str, count: int, report: LoadReport) -> list[tuple[int, Client
 
 def _ask(client: Client, number: int, until: float, max_tokens: int, report: LoadReport) -> None:
     """One client, from its first question to its last answer."""
-    own = article(number)
     while time.monotonic() < until:
-        asked = time.monotonic()
         try:
-            job = client.submit(own, task=TASK, max_tokens=max_tokens, api_name="/summarise")
-            result = job.result(timeout=PATIENCE)
-            if "stopped" in result:
-                raise SidecarError(result["stopped"])
-            waited = time.monotonic() - asked - result["timings"]["total"]
-            summary = tuple(result["summary_ids"])
-            report.add(Answer(number, result["prompt_tokens"]["target"], summary, waited))
+            report.add(_answer(client, number, max_tokens))
         except Exception as error:  # likewise
             report.add(error)
         time.sleep(PAUSE)
     client.close()
+
+
+def _answer(client: Client, number: int, max_tokens: int) -> Answer:
+    """Ask once. Raises what the client raises, and SidecarError for a run that did not end."""
+    asked = time.monotonic()
+    job = client.submit(article(number), task=TASK, max_tokens=max_tokens, api_name="/summarise")
+    result = job.result(timeout=PATIENCE)
+    if "stopped" in result:
+        raise SidecarError(result["stopped"])
+    waited = time.monotonic() - asked - result["timings"]["total"]
+    summary = tuple(result["summary_ids"])
+    return Answer(number, result["prompt_tokens"]["target"], summary, waited)
 
 
 def _open_page(url: str, end: threading.Event, report: LoadReport) -> None:

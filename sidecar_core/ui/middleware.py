@@ -1,4 +1,4 @@
-"""What stands between the server and the page: headers for every answer, and a gate.
+"""What stands between the server and the page: headers for the answers, and a gate.
 
 Both work on ASGI messages, so that streams stay streams.
 """
@@ -34,6 +34,12 @@ FEATURES = (
 """What a browser offers and this page never uses."""
 
 
+ASSETS = "/assets/"
+"""Gradio's scripts and styles; their names change with what is in them."""
+
+FOR_GOOD = "public, max-age=31536000, immutable"
+
+
 def security_headers(frame_ancestors: str) -> dict[str, str]:
     """Headers of every answer; `frame_ancestors` are the sites that may frame the page."""
     policy = [*CONTENT_SECURITY_POLICY, f"frame-ancestors {frame_ancestors}"]
@@ -46,7 +52,8 @@ def security_headers(frame_ancestors: str) -> dict[str, str]:
 
 
 class Headers:
-    """Adds headers to every answer as it begins, so that streams stay streams."""
+    """Adds headers to every answer as it begins, and to the page's parts that a browser need not
+    ask for them again."""
 
     def __init__(self, app: ASGIApp, headers: dict[str, str]) -> None:
         self._app, self._headers = app, headers
@@ -54,7 +61,10 @@ class Headers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(self._headers)
+                headers = MutableHeaders(scope=message)
+                headers.update(self._headers)
+                if scope["path"].startswith(ASSETS) and message["status"] == 200:
+                    headers["Cache-Control"] = FOR_GOOD
             await send(message)
 
         await self._app(scope, receive, with_headers)
@@ -74,7 +84,7 @@ class Gate:
             "/gradio_api/startup-events",
         }
     )
-    FOLDERS = ("/static/", "/assets/", "/svelte/", "/pwa_icon/")
+    FOLDERS = ("/static/", ASSETS, "/svelte/", "/pwa_icon/")
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

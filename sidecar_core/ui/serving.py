@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -46,7 +47,10 @@ def launch_arguments(host: ModelHost, options: Options) -> dict[str, Any]:
 
         routes.append(Route("/metrics", figures))
     host.watch = Watch(*observers)
-    middleware = [Middleware(Headers, headers=security_headers(options.frame_ancestors))]
+    middleware = [
+        Middleware(Headers, headers=security_headers(options.frame_ancestors)),
+        Middleware(GZipMiddleware),  # the page is 240 kB of text; event streams it leaves alone
+    ]
     if options.login:
         middleware.append(Middleware(Gate))
     return app.launch_arguments(options.max_waiting) | {

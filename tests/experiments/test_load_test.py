@@ -13,8 +13,11 @@ from sidecar_core.experiments.load_test import Answer, LoadReport, article, perc
 KEYS = {"answered", "refused", "failed", "mixed", "waiting", "rss_bytes"}
 
 
+OWN = {1: Answer(1, 101, (5, 6), 0.1), 2: Answer(2, 102, (7, 8), 0.1)}
+
+
 def report(*answers: Answer) -> LoadReport:
-    made = LoadReport()
+    made = LoadReport(dict(OWN))
     for answer in answers:
         made.add(answer)
     return made
@@ -27,15 +30,16 @@ def test_every_client_has_an_article_of_its_own_and_of_its_own_length():
 
 
 def test_an_answer_to_another_clients_question_is_counted_as_mixed():
-    own = [Answer(1, 101, (5, 6), 0.1)] * 3
-    other = [Answer(2, 102, (7, 8), 0.1)] * 3
-    assert report(*own, *other).mixed() == 0
-    assert report(*own, *other, Answer(1, 102, (7, 8), 0.1)).mixed() == 1
-    assert report(*own, *other, Answer(1, 101, (5, 9), 0.1)).mixed() == 1
+    own = 3 * list(OWN.values())
+    assert report(*own).mixed() == 0
+    assert report(*own, Answer(1, 102, (7, 8), 0.1)).mixed() == 1
+    assert report(*own, Answer(1, 101, (5, 9), 0.1)).mixed() == 1
 
 
 def test_two_clients_that_always_get_the_same_prompt_are_mixed():
-    assert report(Answer(1, 101, (5,), 0.1), Answer(2, 101, (5,), 0.1)).mixed() == 2
+    made = report(Answer(1, 101, (5,), 0.1), Answer(2, 101, (5,), 0.1))
+    made.alone = {answer.client: answer for answer in made.answers}
+    assert made.mixed() == 2
 
 
 def test_a_busy_line_is_a_refusal_and_anything_else_a_failure():

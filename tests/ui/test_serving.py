@@ -112,6 +112,31 @@ def test_the_served_app_answers_its_health(counting: Served) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+def test_the_page_travels_compressed(counting: Served) -> None:
+    with httpx.stream("GET", counting.url) as answer:
+        travelled = sum(map(len, answer.iter_raw()))
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert 5 * travelled < len(httpx.get(counting.url).content)
+
+
+def test_what_the_queue_tells_is_not_held_back_to_be_compressed(counting: Served) -> None:
+    address = counting.url + "gradio_api/heartbeat/abc"
+    with httpx.stream("GET", address, timeout=20) as answer:
+        assert answer.headers["Content-Type"].startswith("text/event-stream")
+        assert "Content-Encoding" not in answer.headers
+        assert next(answer.iter_raw())
+
+
+def test_a_browser_keeps_what_never_changes_and_nothing_else(counting: Served) -> None:
+    page = httpx.get(counting.url)
+    (asset, *_) = re.findall(r"assets/[\w-]+\.js", page.text)
+    assert "immutable" in httpx.get(counting.url + asset).headers["Cache-Control"]
+    missing = httpx.get(counting.url + "assets/none.js")
+    assert missing.status_code == 404
+    for answer in (page, missing, httpx.get(counting.url + "config")):
+        assert "immutable" not in answer.headers.get("Cache-Control", "")
+
+
 def test_there_are_no_figures_unless_asked_for(served: Served) -> None:
     assert httpx.get(served.url + "metrics").status_code == 404
 
