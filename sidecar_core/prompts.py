@@ -33,7 +33,6 @@ INSTRUCTION = "\n\nSummarize the document in 3 bullets. Keep each bullet under 1
 ZERO_WIDTH_JOINER = "\u200d"
 
 _USER_MARK = "USER-WORDS-0b9f4c"
-_ANSWER_MARK = "ANSWER-WORDS-0b9f4c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,6 @@ class Prompt:
 class PromptBuilder:
     """Makes prompts for one tokenizer; made once per tokenizer, safe to share between threads.
 
-    `end_of_turn` holds the tokens that the chat template puts behind an assistant's answer.
     Raises SidecarError for a tokenizer or a chat template that it cannot work with.
     """
 
@@ -108,7 +106,6 @@ class PromptBuilder:
         self._template = _bare(Tokenizer.from_str(description))
         self._plain = _bare(Tokenizer.from_str(json.dumps(_text_only(json.loads(description)))))
         self._head, self._tail = _frame(tokenizer)
-        self.end_of_turn = self.template(_after_answer(tokenizer))
 
     def plain(self, text: str) -> tuple[int, ...]:
         """Tokens of `text` as text: never a special or otherwise added token, no BOS or EOS."""
@@ -247,16 +244,6 @@ def _frame(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
             "choose an instruction-tuned chat model."
         )
     return head, tail
-
-
-def _after_answer(tokenizer: PreTrainedTokenizerBase) -> str:
-    if not tokenizer.chat_template:
-        return tokenizer.eos_token or "\n"
-    text = _renderer(tokenizer)(
-        [{"role": "user", "content": _USER_MARK}, {"role": "assistant", "content": _ANSWER_MARK}]
-    )
-    end = (text or "").partition(_ANSWER_MARK)[2]
-    return end or tokenizer.eos_token or "\n"
 
 
 def _renderer(tokenizer: PreTrainedTokenizerBase) -> Callable[..., str | None]:

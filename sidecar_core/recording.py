@@ -281,6 +281,7 @@ class _Order:
                 self.round, self.place = event.round, -1
             case TokenEvent():
                 self._require(not self.summarised, "the summary is done")
+                self._require(self.round >= 0, "no round has begun")
                 self._require(event.round == self.round, "the token is of another round")
                 self._require(0 <= event.place <= RANGES["gamma"].high, "there is no such place")
                 chances = (event.p, event.q, event.overlap, event.u)

@@ -117,7 +117,6 @@ def test_models_without_a_chat_template_get_a_plain_frame(adds_bos: bool) -> Non
     prompt = builder.article("The council voted.")
     assert (prompt.ids[0] == tokenizer.bos_token_id) == adds_bos
     assert tokenizer.decode(prompt.ids).removeprefix("<|bos|>").startswith(SYSTEM)
-    assert builder.end_of_turn == (tokenizer.eos_token_id,)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +125,6 @@ def test_models_without_a_chat_template_get_a_plain_frame(adds_bos: bool) -> Non
 def test_a_template_that_cannot_be_cut_at_the_users_words_is_refused(template: str) -> None:
     with pytest.raises(SidecarError, match="chat template"):
         PromptBuilder(toy_tokenizer(template))
-
-
-def test_end_of_turn_is_what_the_template_puts_behind_an_answer(builder: PromptBuilder) -> None:
-    assert builder.end_of_turn == builder.template("<|end|>\n")
 
 
 def test_other_prompts_share_the_chat_frame(builder: PromptBuilder) -> None:
@@ -227,4 +222,3 @@ def test_a_published_chat_template_is_cut_exactly(smol: Pair) -> None:
     )
     assert prompt.ids.count(tokenizer.convert_tokens_to_ids("<|im_end|>")) == 2
     assert 15 <= len(prompt.segment("suffix")) <= 35
-    assert tokenizer.decode(builder.end_of_turn) == "<|im_end|>\n"

@@ -108,6 +108,11 @@ class SegmentedCache(Cache):
         if columns:
             self._segments.append((name, columns))
 
+    def drop_undeclared(self) -> None:
+        """Forget the columns of a pass that failed before they were declared."""
+        for layer in self.layers:
+            layer.truncate(self.length)
+
     def rollback(self, length: int) -> None:
         """Forget all columns from `length` on. Raises ValueError where there are fewer."""
         surplus = self.length - length

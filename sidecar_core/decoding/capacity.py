@@ -47,8 +47,8 @@ def column_bytes(model: LoadedModel) -> int:
     config = model.network.config.get_text_config()
     heads = config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    element = next(p for p in model.network.parameters() if p.is_floating_point()).element_size()
-    return int(2 * config.num_hidden_layers * config.num_key_value_heads * size * element)
+    kept = getattr(config, "num_key_value_heads", None) or heads
+    return int(2 * config.num_hidden_layers * kept * size * model.network.dtype.itemsize)
 
 
 def fitting(free: int, each: int) -> int:

@@ -45,7 +45,10 @@ class Fixed:
 
 
 def expected_tokens(acceptance: float, gamma: int) -> float:
-    """Tokens emitted per round, (1 - a^(γ+1)) / (1 - a): Leviathan et al. 2023, equation 1."""
+    """Tokens per target pass when every draft is accepted with probability `acceptance` on its own.
+
+    (1 - a^(γ+1)) / (1 - a), Leviathan et al. 2023, equation 1.
+    """
     return float(sum(acceptance**place for place in range(gamma + 1)))
 
 

@@ -14,7 +14,7 @@ from sidecar_core.decoding import capacity
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.draft_length import Adaptive, Fixed
 from sidecar_core.decoding.passes import forward, is_out_of_memory
-from sidecar_core.decoding.prefix import PrefixStore, prefill
+from sidecar_core.decoding.prefix import PrefixStore
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Clock, Decoding, Side, speculate
 from sidecar_core.decoding.tagging import (
@@ -85,8 +85,7 @@ class Engine:
         self.pair = pair
         self.prompts = PromptBuilder(pair.tokenizer)
         self.store = store if store is not None else PrefixStore()
-        end = self.prompts.end_of_turn[:1]
-        self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids | frozenset(end)
+        self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids
         self.runs_at_once = capacity.runs_at_once(pair, self.store.max_bytes)
 
     def article_limit(self, settings: RunSettings, tasks: Sequence[SidecarTask] = ()) -> int:
@@ -267,13 +266,11 @@ class _Run:
         """Yields progress, returns a cache of its own that holds the prompt's prefix."""
         start = self.clock.now() - self.spent.suspended
         prefix = _prefix(prompt)
-        cache = self.engine.store.get(model, prefix.segments)
-        if cache is None:
-            cache = SegmentedCache(room=len(prefix))
-            for done in prefill(model, cache, prefix.segments, 0):
-                yield PrefillProgress(role, done, len(prefix), self.clock.now())
-                self._check_stop()
-            self.engine.store.put(model, prefix.segments, cache)
+
+        def told(done: int) -> PrefillProgress:
+            return PrefillProgress(role, done, len(prefix), self.clock.now())
+
+        cache = yield from self.engine.store.read(model, prefix.segments, told, self.stop)
         self.spent.add(f"prefill_{role}", self.clock.now() - self.spent.suspended - start)
         return cache.fork()
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.errors import ModelFailed, OutOfMemory
+from sidecar_core.errors import ModelFailed, OutOfMemory, SidecarError
 from sidecar_core.models.pair import LoadedModel
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def forward(
     [1, 1, n, columns + n], lets it see. Returns float32 logits of the last `rows` tokens,
     [rows, vocabulary] or [batch, rows, vocabulary]; with `rows=0` the output matrix is not used at
     all. Raises OutOfMemory where memory runs out, and ModelFailed where the pass fails or its
-    numbers are not finite: such columns are never given to anybody.
+    numbers are not finite: the cache is then as it was.
     """
     device = model.device
     tokens = torch.as_tensor(ids, dtype=torch.long, device=device)
@@ -58,34 +58,35 @@ def forward(
     if mask is None and count > 1:
         mask = causal_mask(count, past, device)
     network = model.network if rows else model.network.base_model
+    inputs = {"input_ids": tokens, "position_ids": places[None], "attention_mask": mask}
+    options = {"logits_to_keep": rows} if rows else {}
     try:
-        output = network(
-            input_ids=tokens,
-            position_ids=places[None],
-            attention_mask=mask,
-            cache=cache,
-            use_cache=True,
-            **({"logits_to_keep": rows} if rows else {}),
-        )
+        output = network(**inputs, cache=cache, use_cache=True, **options)
+        numbers = output.logits.float() if rows else output.last_hidden_state
+        _check_finite(model, numbers)
     except Exception as error:
-        if is_out_of_memory(error):
-            raise OutOfMemory(
-                f"Out of memory while {model.name} read {past + count} tokens; "
-                "use a shorter article or a smaller pair."
-            ) from error
-        log.error("%s failed in its forward pass", model.name, exc_info=error)
-        raise ModelFailed(
-            f"{model.name} failed in its forward pass ({type(error).__name__}). "
-            "Another run may work."
-        ) from error
+        cache.drop_undeclared()
+        raise _told(model, past + count, error) from error
     for name, columns in [(segment, count)] if isinstance(segment, str) else segment:
         cache.declare(name, columns)
     if not rows:
-        _check_finite(model, output.last_hidden_state)
         return torch.empty(0)
-    logits = output.logits.float()
-    _check_finite(model, logits)
-    return logits if batched else logits[0]
+    return numbers if batched else numbers[0]
+
+
+def _told(model: LoadedModel, tokens: int, error: Exception) -> SidecarError:
+    """What a failed pass behind so many tokens is to the user."""
+    if isinstance(error, ModelFailed):
+        return error
+    if is_out_of_memory(error):
+        return OutOfMemory(
+            f"Out of memory while {model.name} read {tokens} tokens; "
+            "use a shorter article or a smaller pair."
+        )
+    log.error("%s failed in its forward pass", model.name, exc_info=error)
+    return ModelFailed(
+        f"{model.name} failed in its forward pass ({type(error).__name__}). Another run may work."
+    )
 
 
 def _check_finite(model: LoadedModel, numbers: torch.Tensor) -> None:

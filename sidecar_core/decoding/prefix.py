@@ -10,11 +10,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.passes import forward
+from sidecar_core.errors import Cancelled
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Segment
 
@@ -57,6 +59,7 @@ def prefill(
 
 
 Key = tuple[str, tuple[int, ...]]
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -86,6 +89,28 @@ class PrefixStore:
             self._entries[_key(model, segments)] = cache
             while self.nbytes > self.max_bytes:
                 self._entries.popitem(last=False)
+
+    def read(
+        self,
+        model: LoadedModel,
+        segments: Sequence[Segment],
+        told: Callable[[int], T],
+        stop: Callable[[], bool],
+    ) -> Generator[T, None, SegmentedCache]:
+        """The columns of these tokens, read now where they are not here, and then kept.
+
+        Yields what `told` makes of the number of tokens done after each chunk. Raises Cancelled
+        soon after `stop` says so.
+        """
+        if (kept := self.get(model, segments)) is not None:
+            return kept
+        cache = SegmentedCache(room=sum(len(segment) for segment in segments))
+        for done in prefill(model, cache, segments, 0):
+            yield told(done)
+            if stop():
+                raise Cancelled
+        self.put(model, segments, cache)
+        return cache
 
     def forget(self, model: LoadedModel, segments: Sequence[Segment]) -> None:
         """Let these columns go, if they are here."""

@@ -83,6 +83,7 @@ def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     return rest / mass if mass > 0 else p
 
 
-def overlap(p: torch.Tensor, q: torch.Tensor) -> float:
-    """Σ_v min(p(v), q(v)) of two distributions [vocabulary]: the expected acceptance."""
-    return float(torch.minimum(p, q).sum())
+def overlap(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+    """Σ_v min(p(v), q(v)), the expected acceptance: [..., vocabulary] twice gives [...], at most 1
+    whatever the rounding."""
+    return torch.minimum(p, q).sum(-1).clamp_max(1.0)

@@ -114,7 +114,7 @@ class Clock:
 
     def overlap_of(self, p: torch.Tensor, q: torch.Tensor) -> float:
         start = time.perf_counter()
-        value = overlap(p, q)
+        value = float(overlap(p, q))
         self.overlap += time.perf_counter() - start
         return value
 

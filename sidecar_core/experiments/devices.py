@@ -153,12 +153,12 @@ def shape_of_spec(spec: ModelSpec) -> Shape:
 
 def footprint_of(model: LoadedModel) -> Footprint:
     """Of a model that is here, in the precision that it has here."""
+    from sidecar_core.decoding.capacity import column_bytes
+
     network = model.network
     shape = shape_of(model.name, network.config)
     weights = float(model.weight_bytes)
     embedding, output = network.get_input_embeddings().weight, network.get_output_embeddings()
     if output is None or getattr(output, "weight", None) is not embedding:
         weights -= embedding.nbytes
-    cached = network.dtype.itemsize
-    column = 2 * shape.layers * shape.kv_heads * shape.head_dim * cached
-    return Footprint(model.name, model.precision, shape.parameters, weights, column)
+    return Footprint(model.name, model.precision, shape.parameters, weights, column_bytes(model))

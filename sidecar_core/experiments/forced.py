@@ -22,7 +22,7 @@ import torch
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.decoding.passes import forward
-from sidecar_core.decoding.prefix import prefill
+from sidecar_core.decoding.sampling import overlap
 from sidecar_core.errors import Cancelled, SidecarError
 from sidecar_core.experiments.conditions import Condition
 from sidecar_core.experiments.readings import Reading, Step
@@ -100,7 +100,7 @@ def read(
                 raise Cancelled
             logits = reader.rows(summary, end)[:, :width].to(p.device)
             agreed[name] += (logits.argmax(-1) == tokens).tolist()
-            overlaps[name] += shared(p, logits.softmax(-1)).tolist()
+            overlaps[name] += overlap(p, logits.softmax(-1)).tolist()
             alpha = sum(overlaps[name]) / end
             yield Step(document, "the draft reads it", end, len(summary), name, alpha)
     return {n: Reading(tuple(overlaps[n]), tuple(agreed[n])) for n in drafts}
@@ -111,11 +111,6 @@ def _parts(count: int) -> Iterator[tuple[int, int]]:
     parts = max(1, round(count / ROWS))
     edges = [count * n // parts for n in range(parts + 1)]
     return itertools.pairwise(edges)
-
-
-def shared(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
-    """Σ min(p, q) of each row: [rows, vocabulary] twice gives [rows], in [0, 1]."""
-    return torch.minimum(p, q).sum(-1).clamp_max(1.0)
 
 
 def check_room(engine: Engine, prompt: Prompt, summary: int, room: int) -> None:
@@ -139,15 +134,11 @@ def prefix_cache(
     """Yields progress, returns the columns of all that stands before suffix and tail: the stored
     ones, not to be written to."""
     prefix = prompt.without("suffix", "tail")
-    cache = engine.store.get(model, prefix.segments)
-    if cache is None:
-        cache = SegmentedCache()
-        for done in prefill(model, cache, prefix.segments, 0):
-            yield Step(document, stage, done, len(prefix))
-            if stop():
-                raise Cancelled
-        engine.store.put(model, prefix.segments, cache)
-    return cache
+
+    def told(done: int) -> Step:
+        return Step(document, stage, done, len(prefix))
+
+    return (yield from engine.store.read(model, prefix.segments, told, stop))
 
 
 def _target(

@@ -86,7 +86,7 @@ class ModelJudge:
         self.name = model.name
         self.key = f"{model.fingerprint}{QUESTION}{ANSWER_CUE}{REASON_CUE if reasons else ''}"
         self.prompts = PromptBuilder(tokenizer)
-        self.stop_ids = model.eos_ids | frozenset(self.prompts.end_of_turn[:1])
+        self.stop_ids = model.eos_ids
         self._ids: tuple[int, ...] = ()
         self._cache = SegmentedCache()
 

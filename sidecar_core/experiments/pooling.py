@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from sidecar_core.decoding.draft_length import expected_tokens
 from sidecar_core.experiments.blocks import replayed
 from sidecar_core.experiments.readings import DocumentAlpha
-from sidecar_core.experiments.stats import Array, expected_tokens, interval, pooled, resampled
+from sidecar_core.experiments.stats import Array, interval, pooled, resampled
 from sidecar_core.report import ratio
 
 BASELINE = "identical"

@@ -50,11 +50,3 @@ def interval(samples: Array, documents: int) -> list[float] | None:
     tail = 50 * (1 - LEVEL)
     low, high = np.nanpercentile(samples, [tail, 100 - tail])
     return [float(low), float(high)]
-
-
-def expected_tokens(alpha: float, gamma: int) -> float:
-    """Tokens per target pass when every draft is accepted with probability `alpha` on its own.
-
-    (1 - α^(γ+1)) / (1 - α), Leviathan et al. 2023, equation 1.
-    """
-    return float(sum(alpha**k for k in range(gamma + 1)))

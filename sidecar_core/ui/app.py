@@ -29,7 +29,7 @@ from sidecar_core.ui.figures import Series, alpha_figure
 from sidecar_core.ui.links import from_query, to_query
 from sidecar_core.ui.model_host import MAX_WAITING, HostStatus, ModelHost
 from sidecar_core.ui.recordings import AT_ONCE, Recordings
-from sidecar_core.ui.render import status, text, tiles
+from sidecar_core.ui.render import attribute, status, text, tiles
 from sidecar_core.ui.runs import runs_table
 from sidecar_core.ui.session import Session
 from sidecar_core.ui.tag_lab import build_tag_lab
@@ -390,7 +390,7 @@ def _models(now: HostStatus, meanwhile: str) -> str:
     percent = f" {now.fraction:.0%}" if now.fraction is not None else ""
     width = f"{now.fraction:.0%}" if now.fraction is not None else "0%"
     return (
-        f'<div class="models {now.state}" title="{text(now.text)}"><i class="lamp"></i>'
+        f'<div class="models {now.state}" title="{attribute(now.text)}"><i class="lamp"></i>'
         f"<span>{text(now.text)}{percent}{'' if now.state == 'ready' else meanwhile}</span>"
         f'<div class="bar"><i style="width:{width}"></i></div></div>'
     )

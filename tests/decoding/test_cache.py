@@ -7,6 +7,8 @@ import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.passes import forward
+from sidecar_core.errors import ModelFailed
+from tests.faults import not_finite
 from tests.tiny import tiny_model
 
 MODEL = tiny_model(0)
@@ -58,6 +60,17 @@ def test_what_follows_a_rollback_is_as_if_the_forgotten_columns_had_never_been()
     fresh = SegmentedCache()
     wanted = forward(MODEL, fresh, [1, 2, 3, 9, 8], 0, segment="head", rows=2)
     assert torch.allclose(again, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_pass_that_failed_leaves_the_cache_as_it_was(value):
+    cache = filled()
+    with not_finite(MODEL, 1, value), pytest.raises(ModelFailed):
+        forward(MODEL, cache, [9, 8], 6, segment="tail", rows=2)
+    assert cache.segments == filled().segments
+    assert all(t.shape[-2] == 6 for t in tensors(cache))
+    again = forward(MODEL, cache, [9, 8], 6, segment="tail", rows=2)
+    assert torch.equal(again, forward(MODEL, filled(), [9, 8], 6, segment="tail", rows=2))
 
 
 def test_a_fork_and_its_origin_go_their_own_ways():

@@ -9,13 +9,13 @@ import torch
 
 from sidecar_core.decoding.draft_length import Fixed
 from sidecar_core.decoding.engine import Engine
-from sidecar_core.decoding.sampling import Sampler
+from sidecar_core.decoding.sampling import Sampler, overlap
 from sidecar_core.decoding.speculative import Clock, Decoding, speculate
 from sidecar_core.errors import Cancelled, SidecarError
 from sidecar_core.events import TokenAccepted, TokenBonus, TokenCorrected, TokenRejected
 from sidecar_core.experiments import forced
 from sidecar_core.experiments.conditions import CONTROLS, STANDARD, Condition, check_names, choose
-from sidecar_core.experiments.forced import read, shared
+from sidecar_core.experiments.forced import read
 from sidecar_core.experiments.readings import Reading, Step
 from sidecar_core.prompts import Prompt, Segment
 from sidecar_core.settings import RunSettings
@@ -185,8 +185,8 @@ def test_the_closed_form_is_what_the_live_loop_reports_on_the_same_path(
             ids.append(event.id)
     overlaps = readings(engine, tuple(ids), name)[name].overlaps
     assert len(live) >= 10
-    for place, overlap in live.items():
-        assert overlaps[place] == pytest.approx(overlap, abs=1e-5)
+    for place, shared in live.items():
+        assert overlaps[place] == pytest.approx(shared, abs=1e-5)
     alpha = sum(overlaps[place] for place in live) / len(live)
     assert alpha == pytest.approx(sum(live.values()) / len(live), abs=1e-5)
 
@@ -194,7 +194,7 @@ def test_the_closed_form_is_what_the_live_loop_reports_on_the_same_path(
 def test_two_thousand_live_proposals_are_accepted_as_often_as_alpha_says():
     source = torch.Generator().manual_seed(2)
     p, q = (2.0 * torch.randn(12, generator=source) for _ in range(2))
-    alpha = float(shared(p.softmax(-1)[None], q.softmax(-1)[None]))
+    alpha = float(overlap(p.softmax(-1), q.softmax(-1)))
     decoding = Decoding(
         Sampler(1.0), Fixed(4), 4_000, frozenset(), 12, torch.Generator().manual_seed(0)
     )
@@ -232,8 +232,8 @@ def test_what_all_conditions_share_is_read_once(engine, monkeypatch):
 
 def test_no_block_of_distributions_grows_with_the_summary(engine, monkeypatch):
     sizes = []
-    real = forced.shared
-    monkeypatch.setattr(forced, "shared", lambda p, q: sizes.append(len(q)) or real(p, q))
+    real = forced.overlap
+    monkeypatch.setattr(forced, "overlap", lambda p, q: sizes.append(len(q)) or real(p, q))
     readings(engine, some_summary(engine, 300), "identical", "masked")
     assert max(sizes) <= 1.5 * forced.ROWS
     assert min(sizes) >= 0.5 * forced.ROWS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from sidecar_core.experiments.stats import expected_tokens, interval, pooled, resampled
+from sidecar_core.experiments.stats import interval, pooled, resampled
 
 RESAMPLES = 20_000
 
@@ -100,11 +100,3 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says():
         low, high = interval(resampled(sums, weights, seed=seed, resamples=1_000)[:, 0], 60)
         held += low <= 0.65 <= high
     assert 0.90 <= held / 200 <= 0.99
-
-
-@pytest.mark.parametrize(
-    ("alpha", "gamma", "tokens"),
-    [(0.0, 4, 1.0), (1.0, 4, 5.0), (0.5, 1, 1.5), (0.65, 4, (1 - 0.65**5) / (1 - 0.65))],
-)
-def test_expected_tokens_per_pass(alpha, gamma, tokens):
-    assert expected_tokens(alpha, gamma) == pytest.approx(tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.events import TokenBonus, TokenCorrected, TokenDrafted
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import words
-from sidecar_core.ui.app import _outputs, launch_arguments
+from sidecar_core.ui.app import _models, _outputs, launch_arguments
 from sidecar_core.ui.controls import ORDER, settings_of, values_of
 from sidecar_core.ui.live import LiveRun
+from sidecar_core.ui.model_host import HostStatus
 from sidecar_core.ui.options import parse
 from tests.ui.conftest import Served
 from tests.ui.runs import one_round, whole_run
@@ -47,6 +49,14 @@ def test_settings_and_components_values_are_two_forms_of_the_same() -> None:
 
 def test_whole_floats_from_sliders_become_integers() -> None:
     assert settings_of(*values(gamma=3.0)).gamma == 3
+
+
+def test_what_a_model_brings_stays_inside_its_attribute() -> None:
+    names: set[str] = set()
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, found: names.update(name for name, _ in found)  # type: ignore[method-assign]
+    parser.feed(_models(HostStatus("failed", 'bad "x" onmouseover="alert(1)'), ""))
+    assert names == {"class", "title", "style"}
 
 
 def test_a_run_through_the_api_ends_with_the_summary(client: Any) -> None:
