@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -248,16 +247,3 @@ def from_fields(fields: Any) -> Event:
     if not isinstance(kind, str) or kind not in EVENTS:
         raise FieldError("it names no known event")
     return build(EVENTS[kind], {name: v for name, v in fields.items() if name != "event"})
-
-
-def write_jsonl(events: Iterable[Event]) -> Iterator[str]:
-    """JSON Lines, one event each, with line ends."""
-    for event in events:
-        yield to_json(event) + "\n"
-
-
-def read_jsonl(lines: Iterable[str]) -> Iterator[Event]:
-    """The events of a log; blank lines are passed over. Raises SidecarError at a bad line."""
-    for line in lines:
-        if line.strip():
-            yield from_json(line)

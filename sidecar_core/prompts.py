@@ -65,9 +65,6 @@ class Prompt:
         """(name, tokens) of every segment, in order."""
         return tuple((segment.name, len(segment)) for segment in self.segments)
 
-    def has(self, name: str) -> bool:
-        return any(segment.name == name for segment in self.segments)
-
     def segment(self, name: str) -> Segment:
         """The segment of that name. Raises KeyError where there is none."""
         for segment in self.segments:

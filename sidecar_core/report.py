@@ -89,7 +89,6 @@ class RunReport:
     rejected: int = 0
     places: list[PlaceCount] = field(default_factory=list)
     alpha_by_round: list[tuple[int, float]] = field(default_factory=list)
-    first_token_seconds: float | None = None
     summary_started: float | None = None
     last_token_seconds: float | None = None
     tasks: dict[str, dict[str, TaggerReport]] = field(default_factory=dict)
@@ -175,8 +174,6 @@ class RunReport:
         self.ids.append(event.id)
         self.text += event.text
         self.last_token_seconds = event.seconds
-        if self.first_token_seconds is None:
-            self.first_token_seconds = event.seconds
 
     @property
     def many(self) -> bool:

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from sidecar_core.errors import SidecarError, quoted
 from sidecar_core.prompts import clean
@@ -275,6 +276,12 @@ def task_of(settings: RunSettings) -> SidecarTask:
     if settings.task == FREE:
         return free_task(settings.task_suffix, settings.task_cue)
     return get_task(settings.task)
+
+
+def named(task: SidecarTask) -> dict[str, Any]:
+    """The settings that name this task: for one in a user's own words, the words."""
+    own = {"task_suffix": task.suffix.strip(), "task_cue": task.cue.strip()}
+    return {"task": task.name} | (own if task.name == FREE else {})
 
 
 def check_tasks(tasks: Sequence[SidecarTask]) -> tuple[SidecarTask, ...]:

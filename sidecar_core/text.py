@@ -35,10 +35,6 @@ class TokenStream:
         self._shown: list[int] = []  # tokens of the latest update: context for the next one
         self._held: list[int] = []  # tokens behind them, not given out yet
 
-    def is_special(self, token: int) -> bool:
-        """Whether that token is a mark for the model (end of turn, …) and not text."""
-        return token in self._special
-
     def push(self, token: int) -> str:
         """What `token` adds to the text: "" while a character is incomplete."""
         if token in self._special:

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 Sight = Literal["all", "causal", "none"]
 
-ORDER = ("head", "document", "instruction", "suffix", "tail", "summary", "cue", "tags")
-"""Segments in the order of the compound prompt."""
-
 SUMMARY_ROWS = ("tail", "summary")
 """The chat tail stands behind the suffix: through a tail that saw it, the summary would see it."""
 

@@ -71,7 +71,7 @@ def test_target_prompt_is_the_draft_prompt_without_the_suffix_token_for_token(
     assert [name for name, _ in draft.lengths] == [
         "head", "document", "instruction", "suffix", "tail",
     ]  # fmt: skip
-    assert not target.has("suffix")
+    assert "suffix" not in dict(target.lengths)
     with pytest.raises(KeyError):
         target.segment("suffix")
 

@@ -22,7 +22,6 @@ from sidecar_core.events import (
     TokenDrafted,
     TokenEvent,
     to_json,
-    write_jsonl,
 )
 from sidecar_core.recording import (
     MAX_ARTICLE,
@@ -42,6 +41,11 @@ from sidecar_core.ui.edge import told
 from tests.ui.runs import HOSTILE, one_round, started, whole_run
 
 ARTICLE = "The plant closed. <b>The</b> line is gone. 🍦 \u2028 שלום"
+
+
+def log(events: list[Any]) -> list[str]:
+    """The lines of a log without a header."""
+    return [to_json(event) + "\n" for event in events]
 
 
 def made(**changes: Any) -> Recording:
@@ -100,14 +104,14 @@ def test_the_article_is_in_it_only_if_asked_for() -> None:
 
 
 def test_a_log_of_events_alone_is_a_recording_without_a_header() -> None:
-    recording = read_recording("".join(write_jsonl(whole_run())))
+    recording = read_recording("".join(log(whole_run())))
     assert list(recording.events) == whole_run()
     assert recording.header.pair == "toy"
     assert "date unknown" in recording.header.describe()
 
 
 def test_a_log_that_breaks_off_shows_what_there_was() -> None:
-    whole = list(write_jsonl(whole_run()))
+    whole = log(whole_run())
     assert len(read_recording("".join(whole[:9])).events) == 9
 
 
@@ -222,10 +226,10 @@ def test_an_event_that_no_run_can_bring_is_refused_by_its_line(
 
 
 def test_events_out_of_order_are_refused() -> None:
-    whole = list(write_jsonl(whole_run()))
+    whole = log(whole_run())
     again = to_json(started()) + "\n"
     summary = next(to_json(e) for e in whole_run() if isinstance(e, SummaryFinished)) + "\n"
-    rounds = list(write_jsonl(one_round(0, [("a", 0.5)])))
+    rounds = log(one_round(0, [("a", 0.5)]))
     for events in (
         whole[1:],
         [*whole, again],

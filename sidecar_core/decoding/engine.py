@@ -42,7 +42,7 @@ from sidecar_core.events import (
 from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.prompts import Prompt, PromptBuilder, check_article
 from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
-from sidecar_core.tasks import SidecarTask, check_tasks, task_of
+from sidecar_core.tasks import SidecarTask, check_tasks, named, task_of
 from sidecar_core.text import TokenStream
 
 NO_SIDECAR = (
@@ -143,7 +143,7 @@ class Engine:
         """
         settings = (settings or RunSettings()).validate()
         tasks = check_tasks(tasks or (task or task_of(settings),))
-        settings = dataclasses.replace(settings, task=tasks[0].name)
+        settings = dataclasses.replace(settings, **named(tasks[0]))
         run = _Run(self, settings, self.build_prompts(article, settings, tasks), tasks, stop)
         return run.events()
 

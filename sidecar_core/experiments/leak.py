@@ -33,6 +33,7 @@ from sidecar_core.experiments.leak_report import CONDITIONS, Forced, LeakSetting
 from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
 from sidecar_core.experiments.records import Shelf
 from sidecar_core.prompts import Prompt, clean
+from sidecar_core.settings import MAX_ARTICLE_CHARS
 from sidecar_core.tasks import get_task
 
 MAX_SUMMARY_TOKENS = 512
@@ -100,6 +101,10 @@ def _own_summary(
 
 
 def _given_summary(engine: Engine, document: Document, summary: str) -> Forced:
+    if len(summary) > MAX_ARTICLE_CHARS:
+        raise SidecarError(
+            f"The summary has {len(summary):,} characters; the limit is {MAX_ARTICLE_CHARS:,}."
+        )
     text = clean(summary)
     ids = engine.prompts.plain(text)
     if not ids or len(ids) > MAX_SUMMARY_TOKENS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sidecar_core.errors import SidecarError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 CONDITIONS = ("attended", "masked", "recomputed", "standalone")
 MAX_SAMPLES = 500
+MAX_WATCH = 100
 
 COMPARED = (
     ("attended", "masked"),
@@ -53,6 +54,11 @@ class LeakSettings:
             raise SidecarError(
                 f"There is no condition {', '.join(sorted(unknown))}; choose from "
                 f"{', '.join(CONDITIONS)}."
+            )
+        if len(self.watch) > MAX_WATCH:
+            raise SidecarError(
+                f"The fact to watch has {len(self.watch):,} characters; the limit is {MAX_WATCH}. "
+                "Type a word or a name."
             )
         if self.watch and not squashed(self.watch):
             raise SidecarError("The word to watch has no letters or digits; type a word.")
@@ -109,6 +115,11 @@ class LeakReport:
                 self.forced = event
             case Sampled():
                 self.lists.setdefault(event.condition, []).append(event.sample.tags)
+
+    def snapshot(self) -> LeakReport:
+        """What there is now, while another thread may add to it."""
+        lists = {name: list(found) for name, found in list(self.lists.items())}
+        return replace(self, lists=lists)
 
     def place(self, tag: str) -> Grounding:
         """Where `tag` stands. The summary must be known."""

@@ -17,7 +17,6 @@ ARTICLES = 100
 class Published:
     """One pair's figures. `cost` is identical - masked by suffix length in tokens."""
 
-    pair: str
     models: str
     alpha: Mapping[str, float]
     cost: Mapping[int, float]
@@ -26,13 +25,11 @@ class Published:
 PUBLISHED = MappingProxyType(
     {
         "small": Published(
-            "small",
             "Qwen2.5-Instruct 1.5B with 0.5B",
             MappingProxyType({"identical": 0.6493, "visible": 0.616, "masked": 0.6447}),
             MappingProxyType({25: 0.0046, 50: 0.0068, 100: 0.0091, 200: 0.0123, 400: 0.0150}),
         ),
         "big": Published(
-            "big",
             "Qwen2.5-Instruct 7B with 1.5B",
             MappingProxyType({"identical": 0.6361, "visible": 0.627, "masked": 0.6391}),
             MappingProxyType({25: -0.0030, 50: -0.0037, 100: -0.0081, 200: -0.0099, 400: -0.0093}),

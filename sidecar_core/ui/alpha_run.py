@@ -84,7 +84,6 @@ class Measurement:
                     self._partial[item.condition] = item
             case DocumentAlpha():
                 self.results.append(item)
-                self._pooled = None
                 self._partial.clear()
             case Skipped():
                 self.skipped.append(item)
@@ -92,17 +91,20 @@ class Measurement:
                 self._partial.clear()
 
     def pooled(self) -> dict[str, Any]:
-        """The articles that are done, as the command line would give them."""
-        if self._pooled is None:
+        """The articles that are done, as the command line would give them. May be asked for by
+        another thread while the measurement goes on."""
+        results, found = list(self.results), self._pooled
+        if found is None or found["documents"] != len(results):
             if self.kind == "conditions":
-                self._pooled = pool(self.results, gamma=GAMMA, max_tokens=MAX_TOKENS)
+                found = pool(results, gamma=GAMMA, max_tokens=MAX_TOKENS)
             else:
-                self._pooled = pool_sweep(self.results, LENGTHS)
-        return self._pooled
+                found = pool_sweep(results, LENGTHS)
+            self._pooled = found
+        return found
 
     def saved(self) -> dict[str, Any]:
         """The JSON to download."""
-        skipped = [{"where": s.where, "why": s.why} for s in self.skipped]
+        skipped = [{"where": s.where, "why": s.why} for s in list(self.skipped)]
         return self.pooled() | self.about | {"skipped": skipped, "published": as_dict()}
 
     def csv(self) -> str:
@@ -236,7 +238,7 @@ def _about(engine: Any) -> dict[str, Any]:
         "pair": pair.name,
         "models": {"target": pair.target.name, "draft": pair.draft.name},
         "precision": pair.target.precision,
-        "device": str(pair.target.device),
+        "device": getattr(engine, "device", str(pair.target.device)),
         "suffix_tokens": len(engine.prompts.plain(HASHTAGS.suffix)),
         "settings": {"task": HASHTAGS.name, "max_tokens": MAX_TOKENS, "gamma": GAMMA},
     }

@@ -282,10 +282,11 @@ class _Page:
         ) -> Iterator[tuple[Any, ...]]:
             with told():
                 settings = scenario.apply(controls.settings_of(*values))
-                shown = controls.values_of(settings)
+                shown: list[Any] = controls.values_of(settings)
                 who = request.session_hash
                 for view in live.run(self.host, session, article, settings, scenario, who):
                     yield (*_outputs(view), *shown)
+                    shown = [gr.skip()] * len(shown)  # what is switched meanwhile stays
 
         return run
 
@@ -322,6 +323,7 @@ class _Page:
 
     def first_tokens(self, article: str, *values: Any) -> str:
         with told():
+            live.check_size(article)
             engine = self.host.engine()
             if engine is None:
                 raise SidecarError("The models are still loading; try again in a moment.")

@@ -18,7 +18,6 @@ from sidecar_core.events import (
     RoundStarted,
     TokenAccepted,
     TokenBonus,
-    TokenCorrected,
     TokenDrafted,
     TokenRejected,
 )
@@ -62,8 +61,6 @@ class Series:
                     now.alpha = sum(self._overlaps) / len(self._overlaps)
             case TokenBonus():
                 self.rounds[-1].bonus += 1
-            case TokenCorrected():
-                pass
 
     def alphas(self) -> list[tuple[int, float]]:
         """(round, α so far) for the rounds in which something was judged."""

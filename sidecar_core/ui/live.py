@@ -261,8 +261,12 @@ class _Worker:
         # The copied context tells ZeroGPU whose request this is.
         work = copy_context().run
         thread = threading.Thread(target=work, args=(self._work,), name="run", daemon=True)
-        thread.start()
         turn.keep()
+        try:
+            thread.start()
+        except RuntimeError:  # no thread to be had
+            turn.release()
+            raise
 
     def _work(self) -> None:
         yield_to_the_page()

@@ -203,7 +203,7 @@ def _settings(recording: Recording) -> str:
         "Suffix masking": switch[settings.suffix_masking],
         "Document masking": switch[settings.document_masking],
         "Positions": settings.positions,
-        "γ": f"at most {settings.gamma}, adapted" if settings.adaptive else f"{settings.gamma}",
+        "γ": f"adapted, from {settings.gamma} on" if settings.adaptive else f"{settings.gamma}",
         "Temperature": f"{settings.temperature:g}",
         "Top-p": f"{settings.top_p:g}",
         "Top-k": f"{settings.top_k}",

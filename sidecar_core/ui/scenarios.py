@@ -38,7 +38,7 @@ def outcome(
     document: str,
 ) -> str:
     """One sentence with this run's numbers, and beside them those it is to be compared with."""
-    if report.summary is None or report.summary.reason == "cancelled" or report.alpha is None:
+    if not _whole(report) or report.alpha is None:
         return "Stopped before there was anything to compare."
     alpha = report.alpha
     plain = _alpha_of(earlier, settings, "identical", None)
@@ -48,8 +48,8 @@ def outcome(
     if scenario.key == "visible":
         if plain is None:
             return f"α is {alpha:.3f} with the suffix in sight; run scenario 1 to compare."
-        return (
-            f"α {_moved(plain, alpha)} when the draft sees the suffix.{_same_text(earlier, report)}"
+        return f"α {_moved(plain, alpha)} when the draft sees the suffix." + _same_text(
+            earlier, settings, report
         )
     if scenario.key == "masked":
         parts = [f"α is {alpha:.3f} with the suffix masked"]
@@ -59,7 +59,7 @@ def outcome(
             parts.append(f"{plain:.3f} without it")
         if len(parts) == 1:
             return parts[0] + "; run scenarios 1 and 2 to compare."
-        return ", ".join(parts) + "." + _same_text(earlier, report)
+        return ", ".join(parts) + "." + _same_text(earlier, settings, report)
     return _tags_outcome(report, earlier, settings, document)
 
 
@@ -72,8 +72,7 @@ def _alpha_of(
             run.settings.draft_prompt == prompt
             and masking in (None, run.settings.suffix_masking)
             and comparable(run.settings, settings)
-            and run.report.summary is not None
-            and run.report.summary.reason != "cancelled"
+            and _whole(run.report)
         ):
             return run.report.alpha
     return None
@@ -86,9 +85,17 @@ def _moved(before: float, after: float) -> str:
     return f"{word} from {before:.3f} to {after:.3f}"
 
 
-def _same_text(earlier: Sequence[Measured], report: RunReport) -> str:
-    """Says so when every complete run wrote the very same tokens."""
-    others = [run.report.ids for run in earlier if run.report.summary is not None]
+def _whole(report: RunReport) -> bool:
+    return report.summary is not None and report.summary.reason != "cancelled"
+
+
+def _same_text(earlier: Sequence[Measured], settings: RunSettings, report: RunReport) -> str:
+    """Says so when every whole run that can be compared wrote the very same tokens."""
+    others = [
+        run.report.ids
+        for run in earlier
+        if _whole(run.report) and comparable(run.settings, settings)
+    ]
     if others and all(ids == report.ids for ids in others):
         return " The summary is the same, token for token."
     return ""

@@ -189,7 +189,7 @@ class _Lab:
     def json(self, session: TagLabSession) -> str:
         if session.latest is None or not session.latest.lists:
             raise gr.Error("There is nothing to save yet; press Sample.", print_exception=False)
-        return json.dumps(session.latest.as_dict(), ensure_ascii=False, indent=1)
+        return json.dumps(session.latest.snapshot().as_dict(), ensure_ascii=False, indent=1)
 
     def cost_of(
         self,

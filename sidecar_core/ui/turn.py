@@ -8,6 +8,7 @@ again behind it.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 
 from sidecar_core.errors import SidecarError
@@ -33,7 +34,8 @@ class Turn:
         self.engine: EngineLike | None = None
         self._host, self._tab, self._watched, self._visitor = host, tab, watched, visitor
         self._ticket: Ticket | None = None
-        self._kept = False
+        self._lock = threading.Lock()
+        self._holders = 1  # the `with` block, and what it starts
         watched.follow(self.stop)
 
     def wait(self) -> Iterator[dict[str, str]]:
@@ -75,13 +77,14 @@ class Turn:
         self._watched.follow(self.stop, report)
 
     def keep(self) -> None:
-        """The models are in use beyond the end of the `with` block: until `release`."""
-        self._kept = True
+        """The models are in use until `release`, maybe beyond the end of the `with` block."""
+        with self._lock:
+            self._holders += 1
 
     def release(self) -> None:
-        """Place and tab are free."""
+        """The models are free for the next one in the line."""
         self._host.turnstile.leave(self._ticket)
-        self._tab.busy.release()
+        self._let_go()
 
     def ending(self, stays: str) -> str | None:
         """How the turn ended early, or None; `stays` says what is left of it."""
@@ -92,8 +95,17 @@ class Turn:
     def _close(self) -> None:
         self._watched.stopped = self.limit.over or self.stop.is_set()
         self.stop.set()
-        if not self._kept:
-            self.release()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Place and tab are free once nobody holds them: what the page was to show is then shown,
+        and the last forward pass is over."""
+        with self._lock:
+            self._holders -= 1
+            last = self._holders == 0
+        if last:
+            self._host.turnstile.leave(self._ticket)
+            self._tab.busy.release()
 
 
 @contextlib.contextmanager

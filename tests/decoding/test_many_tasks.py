@@ -14,9 +14,10 @@ from sidecar_core.decoding.speculative import Side
 from sidecar_core.decoding.tagging import open_sidecar
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import SummaryFinished, TagsFinished, TagsSkipped, from_json, to_json
+from sidecar_core.recording import read_recording, record, write_recording
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
-from sidecar_core.tasks import CATEGORY, HASHTAGS, HEADLINE, SidecarTask
+from sidecar_core.tasks import CATEGORY, HASHTAGS, HEADLINE, SidecarTask, free_task, task_of
 from tests.tiny import tiny_model
 from tests.tiny_pair import tiny_engine
 
@@ -91,6 +92,14 @@ def test_a_further_suffix_takes_the_place_of_the_one_that_was_read(document_mask
     assert sorted(behind.segments) == sorted(alone.segments)
     one, other = (cache.take("suffix").layers[-1].keys for cache in (behind, alone))
     assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_a_run_in_a_users_own_words_can_be_recorded_and_read_back(engine: Engine):
+    task = free_task("Then name the town.", "Town:")
+    recording = record(list(engine.stream(ARTICLE, settings(), tasks=[task])))
+    again = read_recording(write_recording(recording))
+    assert again.settings.task_suffix == "Then name the town."
+    assert task_of(again.settings) == task
 
 
 def test_the_summary_is_the_same_however_many_tasks_there_are(engine: Engine):

@@ -21,6 +21,7 @@ from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha
 from sidecar_core.experiments.sweep import LENGTHS, pool_sweep, sweep_conditions
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.ui import alpha_figures as figures
+from sidecar_core.ui import alpha_run
 from sidecar_core.ui.alpha_figures import Bar
 from sidecar_core.ui.alpha_run import STAYS, LabSession, Measurement, View, run
 from sidecar_core.ui.app import build_demo, launch_arguments
@@ -173,6 +174,22 @@ def test_the_csv_has_a_line_for_every_article_and_one_for_all(host):
     views(host, session, *DOCUMENTS[:1], kind="lengths")
     rows = list(csv.DictReader(session.latest.csv().splitlines()))
     assert [row["suffix_tokens"] for row in rows] == [str(n) for n in LENGTHS]
+
+
+def test_a_table_that_is_saved_meanwhile_does_not_stay(host, monkeypatch):
+    first, second = by_hand(host, *DOCUMENTS[:2])
+    lab = Measurement("conditions", tuple(NAMES), 2)
+    lab.add(first)
+
+    def slow(results, **options):  # while another thread's table is made, an article arrives
+        if len(results) == 1:
+            lab.add(second)
+            lab.pooled()
+        return pool(results, **options)
+
+    monkeypatch.setattr(alpha_run, "pool", slow)
+    lab.pooled()
+    assert lab.pooled()["documents"] == 2
 
 
 def test_stop_keeps_the_articles_that_are_done_and_the_next_run_goes_on(host):

@@ -107,6 +107,17 @@ def test_an_article_that_is_too_long_can_be_cut_on_request(visit: Any, served: S
     tab.run()
 
 
+def test_a_switch_that_is_flipped_during_a_scenario_stays(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    served.engine.pause = 0.2
+    tab.page.click("#scenario-grounded")
+    tab.page.wait_for_selector("#status .status.busy")
+    tab.page.wait_for_selector("#stream .acc")
+    tab.page.uncheck("#document-masking input")
+    tab.page.wait_for_selector("#status .status.done")
+    assert not tab.page.is_checked("#document-masking input")
+
+
 def test_an_error_shows_in_the_status_line_and_the_next_run_works(
     visit: Any, served: Served
 ) -> None:

@@ -106,6 +106,22 @@ def test_a_closed_tab_ends_the_engines_work() -> None:
     until(lambda: not session.busy.locked())
 
 
+def test_a_tab_is_free_once_its_last_view_was_shown_and_the_models_before() -> None:
+    host, session = host_of(ScriptedEngine()), Session()
+    shown = live.run(host, session, ARTICLE, RunSettings())
+    seen = next(shown)
+    while "reads the prompt" not in seen.status["message"]:
+        seen = next(shown)
+    until(lambda: len(host.turnstile) == 0)  # the engine is done, the page is not
+    assert session.busy.locked()
+    assert not session.runs
+    while seen.running:
+        seen = next(shown)
+    assert next(shown, None) is None
+    assert not session.busy.locked()
+    assert len(session.runs) == 1
+
+
 def test_an_error_before_the_first_event_frees_everything() -> None:
     host, session = host_of(ScriptedEngine()), Session()
     with pytest.raises(SidecarError, match="too long"):
@@ -123,6 +139,23 @@ def test_an_error_in_the_middle_is_shown_and_the_next_run_works() -> None:
     assert seen[-1].status["kind"] == "error"
     assert not seen[-1].running
     engine.error = None
+    assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
+
+
+def no_thread(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_where_there_is_no_thread_for_a_run_place_and_tab_are_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host, session = host_of(ScriptedEngine()), Session()
+    until(lambda: host.engine() is not None)
+    with monkeypatch.context() as without:
+        without.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(SidecarError, match="RuntimeError"):
+            list(live.run(host, session, ARTICLE, RunSettings()))
+    assert len(host.turnstile) == 0
     assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
 
 

@@ -56,6 +56,17 @@ def test_the_masked_run_is_told_beside_both_others() -> None:
     assert "the same, token for token" in words
 
 
+def test_stopped_runs_and_other_settings_do_not_unsay_that_the_text_is_the_same() -> None:
+    stopped = measured("plain", 0.7)
+    assert stopped.report.summary is not None
+    stopped.report.add(dataclasses.replace(stopped.report.summary, ids=(7,), reason="cancelled"))
+    stopped.report.ids = [7]
+    other = measured("plain", 0.7, base=RunSettings(seed=5))
+    other.report.ids = [9]
+    words = said("masked", 0.747, [measured("plain", 0.748), stopped, other])
+    assert "the same, token for token" in words
+
+
 def test_without_earlier_runs_it_says_which_to_run() -> None:
     assert "run scenario 1" in said("visible", 0.731, [])
     assert "run scenarios 1 and 2" in said("masked", 0.731, [])

@@ -132,6 +132,26 @@ def test_a_given_summary_is_what_is_tagged(host):
     assert session.latest.forced.text == "A council votes."
 
 
+@pytest.mark.parametrize(
+    ("watch", "summary", "words"),
+    [("x" * 101, None, "limit is 100"), ("", "word " * 100_000, "the limit is")],
+)
+def test_a_huge_fact_or_summary_is_refused_before_it_is_read(host, watch, summary, words):
+    settings = dataclasses.replace(SETTINGS, watch=watch)
+    with pytest.raises(SidecarError, match=words):
+        list(run(host, TagLabSession(), DOCUMENT, settings, summary))
+
+
+def test_a_snapshot_does_not_grow_with_the_test(host):
+    session = TagLabSession()
+    views(host, session)
+    taken = session.latest.snapshot()
+    before = taken.as_dict()
+    session.latest.lists["standalone"].append(("late",))
+    session.latest.lists["new"] = []
+    assert taken.as_dict() == before
+
+
 def test_a_second_test_does_not_write_the_summary_again(host, monkeypatch):
     session = TagLabSession()
     views(host, session)
