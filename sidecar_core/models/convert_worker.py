@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from safetensors import SafetensorError
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import int8_store
 from sidecar_core.models.cache import (
@@ -109,7 +109,7 @@ def read(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTok
             f"There is not enough memory to unpack {path.name}; take a smaller pair."
         ) from error
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"{path.name} cannot be read ({why}); it is damaged or of a kind that transformers "
             "does not know. Fetch it again or take another file."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import attention, int8_store
 from sidecar_core.models.architecture import (
@@ -166,7 +166,7 @@ def load_network(
             f"There is not enough memory for {folder.name}; take a smaller pair or precision."
         ) from error
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"The model in {folder} cannot be loaded ({why}); it must be a causal language model "
             "that transformers knows, with safetensors weights."
