@@ -37,8 +37,9 @@ STYLES = {
 """Colour and form (9 struck through, 1 bold, 4 underlined): colour alone tells nobody enough."""
 
 
-def load_progress(stream: TextIO = sys.stderr) -> Callable[[LoadProgress], None]:
-    """A callback that shows LoadProgress events as progress bars."""
+def load_progress(stream: TextIO | None = None) -> Callable[[LoadProgress], None]:
+    """A callback that shows LoadProgress events as progress bars; on standard error by default."""
+    stream = stream or sys.stderr
     bar: tqdm | None = None
 
     def show(event: LoadProgress) -> None:
