@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
 import json
 import math
 import sys
@@ -32,11 +33,13 @@ EXPERIMENTS = (commands_alpha, commands_tags, commands_bench, commands_record)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal or a pipe may know no α
+        sys.stdout.reconfigure(errors="replace")
     try:
         arguments = parser().parse_args(argv)
         result = arguments.handler(arguments)
         if arguments.json and result is not None:
-            print(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
+            print(json.dumps(_finite(result), allow_nan=False))
     except SidecarError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -110,21 +113,27 @@ def parser() -> cli.Parser:
 def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`run`: one whole run, shown as it goes unless `--json`."""
     from sidecar_core import events
+    from sidecar_core.tasks import task_of
     from sidecar_core.terminal import TerminalView
 
     names = [field.name for field in dataclasses.fields(RunSettings)]
     settings = RunSettings(**{name: getattr(arguments, name) for name in names}).validate()
+    task_of(settings)  # an unknown one is refused before anything is loaded
+    first = arguments.first_tokens
+    if first is not None and first < 1:
+        raise SidecarError(f"--first-tokens is {first}; it must be 1 or more.")
     article = read_text(arguments.file)
+    engine = cli.load_engine(arguments)
+    if first:
+        article = engine.prompts.first_tokens(article, first)
+    stream = engine.stream(article, settings)
+    view = TerminalView(sys.stderr if arguments.json else sys.stdout, sys.stderr)
     with log_file(arguments.events) if arguments.events else nullcontext() as log:
-        engine = cli.load_engine(arguments)
-        if arguments.first_tokens:
-            article = engine.prompts.first_tokens(article, arguments.first_tokens)
-        out = sys.stderr if arguments.json else sys.stdout
-        view = TerminalView(out, sys.stderr)
-        for event in engine.stream(article, settings):
-            view.show(event)
+        for event in stream:
             if log:
                 log(events.to_json(event))
+            if not isinstance(event, events.RunFailed):  # the error that follows says the same
+                view.show(event)
     return view.report.as_dict()
 
 

@@ -16,6 +16,7 @@ from sidecar_core.events import (
     LoadProgress,
     PhaseChanged,
     PrefillProgress,
+    RunFailed,
     RunStarted,
     SummaryFinished,
     TagsFinished,
@@ -94,6 +95,8 @@ class TerminalView:
                 self._token(event)
             case DraftLost():
                 self._line(f"\nThe draft failed: {event.why} The target goes on alone.")
+            case RunFailed():
+                self._line(f"\nThe run failed: {event.message}")
             case SummaryFinished():
                 self.out.write("\n\n")
                 self._figures()
