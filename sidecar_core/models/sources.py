@@ -212,7 +212,7 @@ def _bar(repo: str, progress: Progress) -> type:
             shown: bool | None = super().update(n)
             if self._bytes:
                 total = int(self.total) if self.total else None
-                progress(LoadProgress(f"Downloading {repo}", int(self.n), total, "bytes"))
+                progress(LoadProgress(f"Downloading {repo}", int(self.n), total, "B"))
             return shown
 
     return Bar
