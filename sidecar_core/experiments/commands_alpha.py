@@ -198,10 +198,13 @@ class _Session:
             raise SidecarError(f"No article could be measured; {first.where}: {first.why}")
         return results
 
-    def bar(self, items: Sequence[Any] = (), label: str = "", total: int | None = None) -> Any:
-        """A progress bar on standard error, of the first process only."""
+    def bar(
+        self, items: Sequence[Any] | None = None, label: str = "", total: int | None = None
+    ) -> Any:
+        """A progress bar on standard error, of the first process only; over `items`, or updated by
+        hand up to `total`."""
         return tqdm(
-            items or None,
+            items,
             desc=label,
             total=total,
             file=sys.stderr,
