@@ -1,7 +1,8 @@
 """The process that converts one model: `python -m sidecar_core.models.convert_worker FORM JOB`.
 
 FORM is a precision and JOB the weights as JSON (name, path, digest). Standard output carries one
-JSON object a line: progress, or at last an error to show. Started by `convert`.
+JSON object a line: progress, or at last an error to show. What nobody foresaw goes to standard
+error. Started by `convert`.
 """
 
 from __future__ import annotations
@@ -149,6 +150,8 @@ def main(precision: str, job: str) -> None:
         work(weights, cast(Precision, precision), lambda e: say(dataclasses.asdict(e)))
     except SidecarError as error:
         say({"error": str(error)})
+    except Exception as error:  # the last line of standard error is what `convert` tells
+        sys.exit(f"{type(error).__name__}: {first_line(error)}")
 
 
 if __name__ == "__main__":
