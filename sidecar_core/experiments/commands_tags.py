@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from sidecar_core.experiments.judge import ModelJudge
     from sidecar_core.models.pair import LoadedModel
 
+NOT_WITH_A_PRESET = (
+    *("measure", "device_name", "standalone_device", "context_tokens", "masked_tokens", "from_run"),
+    *("rent", "idle", "network", "worth"),
+)
+"""What would change the reference's table."""
+
 
 def register(commands: Any) -> None:
     """Add the commands to the parser."""
@@ -69,7 +75,7 @@ def _register_cost(commands: Any) -> None:
     cost = commands.add_parser("cost", help="what tagging costs with the document and without")
     cli.common(cost)
     cost.add_argument("--preset", choices=["part3"], help="the reference's table")
-    cost.add_argument("--device-name", default="A100", metavar="NAME", help="A100, H100, T4, …")
+    cost.add_argument("--device-name", metavar="NAME", help="A100 (default), H100, T4, …")
     cost.add_argument("--standalone-device", metavar="NAME", help="default: the same")
     cost.add_argument(
         "--context-tokens", type=int, metavar="N", help="cached tokens with the document"
@@ -80,9 +86,9 @@ def _register_cost(commands: Any) -> None:
     cost.add_argument("--from-run", type=Path, metavar="FILE", help="lengths of a recorded run")
     cost.add_argument("--batches", type=cli.numbers, metavar="N,N,…")
     cost.add_argument("--rent", type=float, metavar="USD", help="an hour, instead of the list's")
-    cost.add_argument("--idle", type=float, default=0.3, help="idle share of the standalone's")
-    cost.add_argument("--network", type=float, default=0.36, help="USD for a million lists")
-    cost.add_argument("--worth", type=float, default=0.05, help="speed-up from which it pays")
+    cost.add_argument("--idle", type=float, help="idle share of the standalone's; default 0.3")
+    cost.add_argument("--network", type=float, help="USD for a million lists; default 0.36")
+    cost.add_argument("--worth", type=float, help="speed-up from which it pays; default 0.05")
     cost.add_argument("--measure", action="store_true", help="time decode steps on this machine")
     cost.add_argument("--steps", type=int, default=7, metavar="N", help="timed for each batch")
     cost.add_argument("--figure", type=Path, metavar="FILE", help="an .svg file")
@@ -203,8 +209,10 @@ def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.experiments import cost
 
     _check_figure(arguments.figure)
-    if arguments.preset and arguments.measure:
-        raise SidecarError("--preset is the reference's table; leave --measure or it out.")
+    for name in NOT_WITH_A_PRESET if arguments.preset else ():
+        if (value := getattr(arguments, name)) is not None and value is not False:
+            option = "--" + name.replace("_", "-")
+            raise SidecarError(f"--preset is the reference's table; leave {option} or it out.")
     model = cli.load_engine(arguments).pair.draft if arguments.measure else None
     scenario = cost.PART3 if arguments.preset else _scenario(arguments, model)
     table = cost.rows(scenario, arguments.batches or cost.BATCHES)
@@ -226,7 +234,7 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
     from sidecar_core.experiments.devices import device_named, footprint_of, shape_of_spec
     from sidecar_core.models.sources import choose
 
-    device = device_named(arguments.device_name)
+    device = device_named(arguments.device_name or "A100")
     if arguments.rent is not None:
         device = dataclasses.replace(device, rent=arguments.rent, source="as given")
     if model is not None:
@@ -245,9 +253,7 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
         device,
         _lengths(arguments),
         device_named(apart) if apart else None,
-        arguments.idle,
-        arguments.network,
-        arguments.worth,
+        **_given(arguments, idle="idle", network="network", worth="worth"),
     )
 
 
@@ -262,8 +268,14 @@ def _lengths(arguments: argparse.Namespace) -> Lengths:
     if arguments.from_run:
         recording = read_recording(read_text(arguments.from_run))
         lengths = Lengths.of_run(RunReport.of(recording.events))
-    given = {"full": arguments.context_tokens, "masked": arguments.masked_tokens}
-    return dataclasses.replace(lengths, **{k: v for k, v in given.items() if v is not None})
+    given = _given(arguments, full="context_tokens", masked="masked_tokens")
+    return dataclasses.replace(lengths, **given)
+
+
+def _given(arguments: argparse.Namespace, **options: str) -> dict[str, Any]:
+    """The values of those options that were given, by the fields that they fill."""
+    found = {field: getattr(arguments, option) for field, option in options.items()}
+    return {field: value for field, value in found.items() if value is not None}
 
 
 def _measured(

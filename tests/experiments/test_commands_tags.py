@@ -184,6 +184,9 @@ def test_every_command_prints_a_table_for_people(engine, article, corpus, capsys
         (["cost", "--pair", "big", "--batches", "0"], "Batch sizes"),
         (["cost", "--pair", "big", "--idle", "1"], "idle share"),
         (["cost", "--preset", "part3", "--measure"], "leave --measure"),
+        (["cost", "--preset", "part3", "--context-tokens", "0"], "leave --context-tokens"),
+        (["cost", "--preset", "part3", "--device-name", "A100"], "leave --device-name"),
+        (["cost", "--preset", "part3", "--idle", "0"], "leave --idle"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(
