@@ -102,7 +102,7 @@ def parser() -> cli.Parser:
 
     fetch = commands.add_parser("fetch", help="download and convert a pair's weights")
     fetch.add_argument("pair", metavar="PAIR")
-    fetch.add_argument("--precision", choices=cli.PRECISIONS, default="auto")
+    cli.how_to_load(fetch)
     cli.as_json(fetch)
     fetch.set_defaults(handler=fetch_command)
     for experiments in EXPERIMENTS:
@@ -164,7 +164,7 @@ def fetch_command(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.models.loading import fetch
     from sidecar_core.terminal import load_progress
 
-    name, _ = fetch(arguments.pair, load_progress(), arguments.precision)
+    name, _ = fetch(arguments.pair, load_progress(), arguments.precision, arguments.device)
     print(f"{name} is ready.", file=sys.stderr)
     return {"pair": name, "ready": True}
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from sidecar_core.models.pair import Pair
 
 
-PRECISIONS = ("auto", "fp32", "bf16", "int8")
-
-
 class Parser(argparse.ArgumentParser):
     """Raises SidecarError for what does not fit, instead of printing all there is and ending."""
 
@@ -27,11 +24,16 @@ class Parser(argparse.ArgumentParser):
         raise SidecarError(f"{message}; see {self.prog} --help.")
 
 
+def how_to_load(command: argparse.ArgumentParser) -> None:
+    """`--precision` and `--device`."""
+    command.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
+    command.add_argument("--device", help="cpu, cuda, cuda:1, mps, spread; default: the best")
+
+
 def common(command: argparse.ArgumentParser) -> None:
     """The options that every command with a pair has."""
     command.add_argument("--pair", default="auto", help="small, big, coder, smol, TARGET,DRAFT")
-    command.add_argument("--precision", choices=PRECISIONS, default="auto")
-    command.add_argument("--device", help="cpu, cuda, cuda:1, mps, spread; default: the best")
+    how_to_load(command)
     command.add_argument("--seed", type=int, default=0)
     as_json(command)
 

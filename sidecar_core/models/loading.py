@@ -49,15 +49,18 @@ _DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bf
 
 
 def fetch(
-    name: str = "auto", progress: Progress | None = None, precision: str = "auto"
+    name: str = "auto",
+    progress: Progress | None = None,
+    precision: str = "auto",
+    device: str | None = None,
 ) -> tuple[str, str]:
-    """Brings a pair's weights to this machine, converted to the form that `load_pair` would use,
-    without loading them: (pair's name, note).
+    """Brings a pair's weights to this machine, converted to the form that `load_pair` would use on
+    `device`, without loading them: (pair's name, note).
 
     Raises SidecarError where `load_pair` would for lack of weights.
     """
+    form, _ = choose_precision(precision, _device(device))
     spec, note = choose(name)
-    form, _ = choose_precision(precision, _device(None))
     _files(spec, form, progress or silent)
     return spec.name, note
 

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, MistralConfig, T5Config
 
+from sidecar_core.__main__ import main
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
@@ -225,6 +226,18 @@ def test_a_conversion_that_is_stopped_leaves_nothing_behind(gguf_file: Path, cac
     with pytest.raises(Stop):
         load_pair(f"{gguf_file},{gguf_file}", precision="fp32", progress=stop)
     assert not list((cache / "models").glob("*"))
+
+
+def test_on_a_machine_with_a_gpu_the_cpus_form_can_be_fetched(
+    gguf_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    pair = f"{gguf_file},{gguf_file}"
+    assert main(["fetch", pair, "--precision", "int8"]) == 2
+    assert "int8 runs on the CPU only" in capsys.readouterr().err
+    assert main(["fetch", pair, "--precision", "int8", "--device", "cpu", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ready"] is True
+    assert convert.is_converted(resolve(pair_spec(pair).target, silent), "int8")
 
 
 ODD_WORKER = """
