@@ -7,15 +7,17 @@ error. Exit code 0, or 2 for bad input with one clear line.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
+import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from sidecar_core import cli
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments import (
     commands_alpha,
@@ -23,28 +25,21 @@ from sidecar_core.experiments import (
     commands_record,
     commands_tags,
 )
-from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
+from sidecar_core.files import log_file, read_text, save_text
+from sidecar_core.settings import RunSettings
 
-EXPERIMENTS: tuple[Callable[[Any, Callable[[argparse.ArgumentParser], None]], None], ...] = (
-    commands_alpha.register,
-    commands_tags.register,
-    commands_bench.register,
-    commands_record.register,
-)
-"""Each adds its commands: given the subparsers, and what adds the common options to one.
-
-A command sets `handler`, which takes the parsed arguments and returns the JSON object, or None
-where another process of the same launch returns it.
-"""
+EXPERIMENTS = (commands_alpha, commands_tags, commands_bench, commands_record)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
-    arguments = parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal or a pipe may know no α
+        sys.stdout.reconfigure(errors="replace")
     try:
+        arguments = parser().parse_args(argv)
         result = arguments.handler(arguments)
         if arguments.json and result is not None:
-            print(json.dumps(_finite(result), ensure_ascii=False, allow_nan=False))
+            print(json.dumps(_finite(result), allow_nan=False))
     except SidecarError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -66,13 +61,13 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> cli.Parser:
     """The parser of all commands."""
-    top = argparse.ArgumentParser(prog="python -m sidecar_core", description=__doc__)
+    top = cli.Parser(prog="python -m sidecar_core", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="summarise one article and tag the summary")
-    common(run)
+    cli.common(run)
     run.add_argument("file", metavar="FILE", help="a text file, or - for standard input")
     defaults = RunSettings()
     run.add_argument(
@@ -102,62 +97,43 @@ def parser() -> argparse.ArgumentParser:
         "file", type=Path, metavar="FILE", help="saved on the page, or by run --events"
     )
     replay.add_argument("--html", type=Path, metavar="FILE", help="write it as a page of its own")
-    replay.add_argument("--json", action="store_true", help="print one JSON object")
+    cli.as_json(replay)
     replay.set_defaults(handler=replay_command)
 
     fetch = commands.add_parser("fetch", help="download and convert a pair's weights")
     fetch.add_argument("pair", metavar="PAIR")
-    fetch.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
-    fetch.add_argument("--json", action="store_true", help="print one JSON object")
+    cli.how_to_load(fetch)
+    cli.as_json(fetch)
     fetch.set_defaults(handler=fetch_command)
-    for register in EXPERIMENTS:
-        register(commands, common)
+    for experiments in EXPERIMENTS:
+        experiments.register(commands)
     return top
-
-
-def common(command: argparse.ArgumentParser) -> None:
-    """The options that every command with a pair has."""
-    command.add_argument("--pair", default="auto", help="small, big, coder, smol, TARGET,DRAFT")
-    command.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
-    command.add_argument("--device", help="cpu, cuda, cuda:1, mps, spread; default: the best")
-    command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def load_engine(arguments: argparse.Namespace) -> Any:
-    """An Engine for the common options, with progress on standard error."""
-    from sidecar_core.decoding.engine import Engine
-    from sidecar_core.models.loading import load_pair
-    from sidecar_core.terminal import load_progress
-
-    return Engine(
-        load_pair(
-            arguments.pair,
-            precision=arguments.precision,
-            device=arguments.device,
-            progress=load_progress(),
-        )
-    )
 
 
 def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`run`: one whole run, shown as it goes unless `--json`."""
     from sidecar_core import events
+    from sidecar_core.tasks import task_of
     from sidecar_core.terminal import TerminalView
 
     names = [field.name for field in dataclasses.fields(RunSettings)]
     settings = RunSettings(**{name: getattr(arguments, name) for name in names}).validate()
+    task_of(settings)  # an unknown one is refused before anything is loaded
+    first = arguments.first_tokens
+    if first is not None and first < 1:
+        raise SidecarError(f"--first-tokens is {first}; it must be 1 or more.")
     article = read_text(arguments.file)
-    with _writer(arguments.events) as log:
-        engine = load_engine(arguments)
-        if arguments.first_tokens:
-            article = engine.prompts.first_tokens(article, arguments.first_tokens)
-        out = sys.stderr if arguments.json else sys.stdout
-        view = TerminalView(out, sys.stderr)
-        for event in engine.stream(article, settings):
-            view.show(event)
+    engine = cli.load_engine(arguments)
+    if first:
+        article = engine.prompts.first_tokens(article, first)
+    stream = engine.stream(article, settings)
+    view = TerminalView(sys.stderr if arguments.json else sys.stdout, sys.stderr)
+    with log_file(arguments.events) if arguments.events else nullcontext() as log:
+        for event in stream:
             if log:
-                log.write(events.to_json(event) + "\n")
+                log(events.to_json(event))
+            if not isinstance(event, events.RunFailed):  # the error that follows says the same
+                view.show(event)
     return view.report.as_dict()
 
 
@@ -166,14 +142,12 @@ def replay_command(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.recording import read_recording
     from sidecar_core.terminal import TerminalView, harmless
 
-    recording = read_recording(read_text(str(arguments.file)))
+    recording = read_recording(read_text(arguments.file))
     print(harmless(f"This is a recording: {recording.header.describe()}."), file=sys.stderr)
     if arguments.html:
         from sidecar_core.ui.recording_page import recording_page
 
-        with _writer(arguments.html) as page:
-            assert page is not None
-            page.write(recording_page(recording))
+        save_text(arguments.html, recording_page(recording))
         print(f"{arguments.html} is written; open it in a browser.", file=sys.stderr)
     view = TerminalView(sys.stderr if arguments.json else sys.stdout, sys.stderr)
     for event in recording.events:
@@ -190,41 +164,9 @@ def fetch_command(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.models.loading import fetch
     from sidecar_core.terminal import load_progress
 
-    name, _ = fetch(arguments.pair, load_progress(), arguments.precision)
+    name, _ = fetch(arguments.pair, load_progress(), arguments.precision, arguments.device)
     print(f"{name} is ready.", file=sys.stderr)
     return {"pair": name, "ready": True}
-
-
-def read_text(name: str) -> str:
-    """A UTF-8 text file, or standard input for "-". Raises SidecarError where it cannot."""
-    limit = 64 * MAX_ARTICLE_CHARS
-    try:
-        data = sys.stdin.buffer.read(limit + 1) if name == "-" else _bytes(Path(name), limit + 1)
-        if len(data) > limit:
-            raise SidecarError(f"{name} is larger than {limit:,} bytes; give a smaller file.")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise SidecarError(f"Cannot read {name}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise SidecarError(f"{name} is not UTF-8 text; convert it first.") from error
-
-
-def _bytes(path: Path, limit: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(limit)
-
-
-@contextlib.contextmanager
-def _writer(path: Path | None) -> Iterator[IO[str] | None]:
-    if path is None:
-        yield None
-        return
-    try:
-        file = path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise SidecarError(f"Cannot write {path}: {error.strerror or error}.") from error
-    with file:
-        yield file
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """The one error class for what a user reads.
 
 Raised wherever input, settings, weights or the machine make a run impossible. The message is one
-line that says what was wrong, what the limit is, and what to do. It becomes `gr.Error` on the page
-and exit code 2 on the command line, and nothing in between catches it.
+line that says what was wrong, what the limit is, and what to do. At the edge it becomes `gr.Error`
+on the page and exit code 2 on the command line. In between it is caught where the work goes on
+without what failed (an article that is skipped, a draft that is lost), or where the line is written
+down on its way (a run's RunFailed).
 """
 
 
@@ -10,6 +12,11 @@ def quoted(value: object) -> str:
     """What somebody sent, short enough for a line, whatever it is."""
     whole = repr(value)
     return whole if len(whole) <= 60 else whole[:59] + "…"
+
+
+def first_line(error: BaseException) -> str:
+    """What a library's error says, short enough for one of our lines; its class if it is silent."""
+    return str(error).strip().partition("\n")[0][:160] or type(error).__name__
 
 
 class SidecarError(Exception):

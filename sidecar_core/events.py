@@ -33,7 +33,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress(Event):
-    """Weights on their way: `done` of `total` in `unit` (both None where the length is unknown)."""
+    """Weights on their way: `done` of `total` in `unit` (both None where the length is unknown).
+    The unit of bytes is "B"."""
 
     message: str
     done: int | None = None

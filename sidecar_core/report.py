@@ -237,6 +237,7 @@ class RunReport:
             "tokens_per_second": self.tokens_per_second,
             "acceptance_by_place": [ratio(p.accepted, p.judged) for p in self.places],
             "finish_reason": self.summary.reason if self.summary else None,
+            **({"error": self.error} if self.error else {}),
             **({"draft_lost": self.draft_lost} if self.draft_lost else {}),
             **_as_dict(self.taggers),
             **({"tasks": {n: _as_dict(t) for n, t in self.tasks.items()}} if self.many else {}),

@@ -16,6 +16,7 @@ from sidecar_core.events import (
     LoadProgress,
     PhaseChanged,
     PrefillProgress,
+    RunFailed,
     RunStarted,
     SummaryFinished,
     TagsFinished,
@@ -37,8 +38,9 @@ STYLES = {
 """Colour and form (9 struck through, 1 bold, 4 underlined): colour alone tells nobody enough."""
 
 
-def load_progress(stream: TextIO = sys.stderr) -> Callable[[LoadProgress], None]:
-    """A callback that shows LoadProgress events as progress bars."""
+def load_progress(stream: TextIO | None = None) -> Callable[[LoadProgress], None]:
+    """A callback that shows LoadProgress events as progress bars; on standard error by default."""
+    stream = stream or sys.stderr
     bar: tqdm | None = None
 
     def show(event: LoadProgress) -> None:
@@ -93,6 +95,8 @@ class TerminalView:
                 self._token(event)
             case DraftLost():
                 self._line(f"\nThe draft failed: {event.why} The target goes on alone.")
+            case RunFailed():
+                self._line(f"\nThe run failed: {event.message}")
             case SummaryFinished():
                 self.out.write("\n\n")
                 self._figures()

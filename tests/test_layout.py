@@ -15,12 +15,13 @@ PACKAGE = ROOT / "sidecar_core"
 
 LEVELS = [
     {"errors", "schema"},
-    {"events", "settings"},
+    {"events", "settings", "files"},
     {
         *("report", "recording", "scenarios", "examples", "models", "prompts", "tasks", "text"),
         *("visibility", "grounding", "terminal"),
     },
     {"decoding"},
+    {"cli"},
     {"experiments"},
     {"ui"},
     {"__main__"},

@@ -9,7 +9,7 @@ import importlib
 import itertools
 from collections.abc import Iterator
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 
 DATASET = ("abisee/cnn_dailymail", "3.0.0")
 TEST_ARTICLES = 11_490
@@ -34,7 +34,7 @@ def cnn_dailymail(count: int) -> Iterator[dict[str, str]]:
         for row in itertools.islice(rows, count):
             yield {"id": str(row["id"]), "text": str(row["article"])}
     except Exception as error:  # the library passes on whatever its network stack raises
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"{DATASET[0]} cannot be fetched from the Hugging Face Hub ({why}); check the network, "
             "or give a .jsonl file of your own."

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from sidecar_core import cli
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments import tables
+from sidecar_core.files import file_errors
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import get_task
 
@@ -26,10 +28,10 @@ STORE_BYTES = 1 << 29
 STANDARD = "identical,visible,masked,rebased,unrelated"
 
 
-def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -> None:
+def register(commands: Any) -> None:
     """Add the commands to the parser."""
     alpha = commands.add_parser("alpha", help="teacher-forced α over articles, by condition")
-    _corpus_options(alpha, common)
+    _options(alpha)
     alpha.add_argument(
         "--conditions",
         default=STANDARD,
@@ -40,15 +42,17 @@ def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -
     alpha.set_defaults(handler=alpha_command)
 
     sweep = commands.add_parser("sweep", help="α against the length of a masked suffix")
-    _corpus_options(sweep, common)
-    sweep.add_argument("--lengths", type=_numbers, default=[25, 50, 100, 200, 400], metavar="N,N,…")
+    _options(sweep)
+    sweep.add_argument(
+        "--lengths", type=cli.numbers, default=[25, 50, 100, 200, 400], metavar="N,N,…"
+    )
     sweep.add_argument("--visible", action="store_true", help="measure it in sight as well")
     sweep.set_defaults(handler=sweep_command)
 
     placement = commands.add_parser(
         "placement", help="natural, rebased and deferred suffix: α and tags side by side"
     )
-    _corpus_options(placement, common)
+    _options(placement)
     placement.add_argument(
         "--document-masking", action=argparse.BooleanOptionalAction, default=True
     )
@@ -59,30 +63,18 @@ def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -
     )
     articles.add_argument("file", type=Path, metavar="FILE")
     articles.add_argument("--count", type=int, default=100, metavar="N")
-    articles.add_argument("--json", action="store_true", help="print one JSON object")
+    cli.as_json(articles)
     articles.set_defaults(handler=articles_command)
 
 
-def _corpus_options(
-    command: argparse.ArgumentParser, common: Callable[[argparse.ArgumentParser], None]
-) -> None:
-    common(command)
-    command.add_argument("files", nargs="+", metavar="FILE", help=".txt, or .jsonl with `text`")
-    command.add_argument("--limit", type=int, metavar="N", help="the first N articles only")
-    command.add_argument("--max-chars", type=int, default=3000, metavar="N")
+def _options(command: argparse.ArgumentParser) -> None:
+    cli.corpus(command)
     command.add_argument("--max-tokens", type=int, default=200, metavar="N", help="of a summary")
     command.add_argument("--gamma", type=int, default=4, metavar="N", help="drafts per round")
     command.add_argument("--task", default="hashtags", help="whose suffix is hidden or seen")
     command.add_argument(
         "--fresh", action="store_true", help="measure again what an earlier call has kept"
     )
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list such as 25,100") from None
 
 
 def alpha_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
@@ -142,10 +134,8 @@ def articles_command(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.models.cache import write_text
 
     lines = [json.dumps(article) + "\n" for article in cnn_dailymail(arguments.count)]
-    try:
+    with file_errors("write", arguments.file):
         write_text(arguments.file, "".join(lines))
-    except OSError as error:
-        raise SidecarError(f"Cannot write {arguments.file}: {error.strerror or error}.") from error
     print(f"{len(lines)} articles are in {arguments.file}.", file=sys.stderr)
     return {"articles": len(lines), "file": str(arguments.file)}
 
@@ -159,8 +149,6 @@ class _Session:
         from sidecar_core.decoding.prefix import PrefixStore
         from sidecar_core.experiments.corpus import read_corpus
         from sidecar_core.experiments.distribute import this_process
-        from sidecar_core.models.loading import load_pair
-        from sidecar_core.terminal import load_progress
 
         self.arguments = arguments
         self.task = get_task(arguments.task)
@@ -171,11 +159,10 @@ class _Session:
             arguments.files, limit=arguments.limit, max_chars=arguments.max_chars
         )
         self.processes = this_process(arguments.device)
-        pair = load_pair(
-            arguments.pair,
-            precision=arguments.precision,
+        pair = cli.load_pair(
+            arguments,
             device=arguments.device or self.processes.device,
-            progress=load_progress(sys.stderr) if self.processes.is_first else None,
+            quiet=not self.processes.is_first,
         )
         self.engine = Engine(pair, PrefixStore(STORE_BYTES))
         self.skipped = list(self.corpus.skipped)
@@ -211,10 +198,13 @@ class _Session:
             raise SidecarError(f"No article could be measured; {first.where}: {first.why}")
         return results
 
-    def bar(self, items: Sequence[Any] = (), label: str = "", total: int | None = None) -> Any:
-        """A progress bar on standard error, of the first process only."""
+    def bar(
+        self, items: Sequence[Any] | None = None, label: str = "", total: int | None = None
+    ) -> Any:
+        """A progress bar on standard error, of the first process only; over `items`, or updated by
+        hand up to `total`."""
         return tqdm(
-            items or None,
+            items,
             desc=label,
             total=total,
             file=sys.stderr,

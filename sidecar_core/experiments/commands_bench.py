@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from typing import Any
 
+from sidecar_core import cli
 from sidecar_core.errors import SidecarError
 
 
-def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -> None:
+def register(commands: Any) -> None:
     """Add `bench` to the subparsers."""
     bench = commands.add_parser("bench", help="measure decoding beside transformers")
-    common(bench)
+    cli.common(bench)
     bench.add_argument("--tokens", type=int, default=64, metavar="N", help="tokens a run decodes")
     bench.add_argument("--repeats", type=int, default=3, metavar="N")
     bench.add_argument(

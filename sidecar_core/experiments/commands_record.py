@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sidecar_core import cli
 from sidecar_core.errors import SidecarError
 from sidecar_core.examples import Example, load_examples
+from sidecar_core.files import file_errors
 from sidecar_core.scenarios import BY_KEY, SCENARIOS, Scenario
 from sidecar_core.settings import RunSettings
 
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
 Job = tuple[Path, Example, Scenario]
 
 
-def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -> None:
+def register(commands: Any) -> None:
     """Add `record` to the subparsers."""
     record = commands.add_parser("record", help="record the examples under the page's scenarios")
-    common(record)
+    cli.common(record)
     record.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     record.add_argument("--examples", metavar="NAMES", help="default: all, comma-separated")
     record.add_argument("--scenarios", metavar="NAMES", help=f"of {', '.join(BY_KEY)}")
@@ -32,21 +34,12 @@ def register(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -
 
 def record_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """Record what is not there yet; an interrupted recording goes on where it was."""
-    from sidecar_core.decoding.engine import Engine
-    from sidecar_core.models.loading import load_pair
-    from sidecar_core.terminal import load_progress
-
     jobs = list(_jobs(arguments.out, arguments.examples, arguments.scenarios))
     missing = [job for job in jobs if arguments.force or not job[0].exists()]
     written = []
     if missing:
-        pair = load_pair(
-            arguments.pair,
-            precision=arguments.precision,
-            device=arguments.device,
-            progress=load_progress(),
-        )
-        written = list(_record(Engine(pair), missing, RunSettings(seed=arguments.seed).validate()))
+        settings = RunSettings(seed=arguments.seed).validate()
+        written = list(_record(cli.load_engine(arguments), missing, settings))
     there = [path.name for path, _, _ in jobs if path.name not in written]
     print(f"{len(written)} recorded, {len(there)} there already.", file=sys.stderr)
     return {"folder": str(arguments.out), "written": written, "there": there}
@@ -79,10 +72,8 @@ def _record(engine: Engine, jobs: Sequence[Job], base: RunSettings) -> Iterator[
         recording = compact(record(events, scenario.key)).named(example.title, example.text)
         text = write_recording(recording)
         read_recording(text)  # what cannot be read back is not written
-        try:
+        with file_errors("write", path):
             write_text(path, text)
-        except OSError as error:
-            raise SidecarError(f"Cannot write {path}: {error.strerror or error}.") from error
         report = RunReport.of(events)
         print(
             f"{path.name}: α {shown(report.alpha)}, {report.emitted} tokens, "

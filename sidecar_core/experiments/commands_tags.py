@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sidecar_core import cli
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments import tag_tables
-from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
+from sidecar_core.files import read_text, save_text
+from sidecar_core.settings import RunSettings
 
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine
@@ -19,19 +21,23 @@ if TYPE_CHECKING:
     from sidecar_core.experiments.judge import ModelJudge
     from sidecar_core.models.pair import LoadedModel
 
-Common = Callable[[argparse.ArgumentParser], None]
+NOT_WITH_A_PRESET = (
+    *("measure", "device_name", "standalone_device", "context_tokens", "masked_tokens", "from_run"),
+    *("rent", "idle", "network", "worth"),
+)
+"""What would change the reference's table."""
 
 
-def register(commands: Any, common: Common) -> None:
+def register(commands: Any) -> None:
     """Add the commands to the parser."""
-    _register_leak(commands, common)
-    _register_judge(commands, common)
-    _register_cost(commands, common)
+    _register_leak(commands)
+    _register_judge(commands)
+    _register_cost(commands)
 
 
-def _register_leak(commands: Any, common: Common) -> None:
+def _register_leak(commands: Any) -> None:
     leak = commands.add_parser("leak", help="does the document get into the tags?")
-    _corpus_options(leak, common)
+    cli.corpus(leak)
     leak.add_argument(
         "--samples", type=int, metavar="N", help="default 60 for one article, 8 each for several"
     )
@@ -47,9 +53,9 @@ def _register_leak(commands: Any, common: Common) -> None:
     leak.set_defaults(handler=leak_command)
 
 
-def _register_judge(commands: Any, common: Common) -> None:
+def _register_judge(commands: Any) -> None:
     judge = commands.add_parser("judge", help="sidecar against standalone, by a language model")
-    _corpus_options(judge, common)
+    cli.corpus(judge)
     judge.add_argument(
         "--judge",
         metavar="NAME",
@@ -65,11 +71,11 @@ def _register_judge(commands: Any, common: Common) -> None:
     judge.set_defaults(handler=judge_command)
 
 
-def _register_cost(commands: Any, common: Common) -> None:
+def _register_cost(commands: Any) -> None:
     cost = commands.add_parser("cost", help="what tagging costs with the document and without")
-    common(cost)
+    cli.common(cost)
     cost.add_argument("--preset", choices=["part3"], help="the reference's table")
-    cost.add_argument("--device-name", default="A100", metavar="NAME", help="A100, H100, T4, …")
+    cost.add_argument("--device-name", metavar="NAME", help="A100 (default), H100, T4, …")
     cost.add_argument("--standalone-device", metavar="NAME", help="default: the same")
     cost.add_argument(
         "--context-tokens", type=int, metavar="N", help="cached tokens with the document"
@@ -78,29 +84,15 @@ def _register_cost(commands: Any, common: Common) -> None:
         "--masked-tokens", type=int, metavar="N", help="cached tokens left when it is masked"
     )
     cost.add_argument("--from-run", type=Path, metavar="FILE", help="lengths of a recorded run")
-    cost.add_argument("--batches", type=_numbers, metavar="N,N,…")
+    cost.add_argument("--batches", type=cli.numbers, metavar="N,N,…")
     cost.add_argument("--rent", type=float, metavar="USD", help="an hour, instead of the list's")
-    cost.add_argument("--idle", type=float, default=0.3, help="idle share of the standalone's")
-    cost.add_argument("--network", type=float, default=0.36, help="USD for a million lists")
-    cost.add_argument("--worth", type=float, default=0.05, help="speed-up from which it pays")
+    cost.add_argument("--idle", type=float, help="idle share of the standalone's; default 0.3")
+    cost.add_argument("--network", type=float, help="USD for a million lists; default 0.36")
+    cost.add_argument("--worth", type=float, help="speed-up from which it pays; default 0.05")
     cost.add_argument("--measure", action="store_true", help="time decode steps on this machine")
     cost.add_argument("--steps", type=int, default=7, metavar="N", help="timed for each batch")
     cost.add_argument("--figure", type=Path, metavar="FILE", help="an .svg file")
     cost.set_defaults(handler=cost_command)
-
-
-def _corpus_options(command: argparse.ArgumentParser, common: Common) -> None:
-    common(command)
-    command.add_argument("files", nargs="+", metavar="FILE", help=".txt, or .jsonl with `text`")
-    command.add_argument("--limit", type=int, metavar="N", help="the first N articles only")
-    command.add_argument("--max-chars", type=int, default=3000, metavar="N")
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list such as 1,16,64") from None
 
 
 # --- leak -------------------------------------------------------------------------------------
@@ -119,7 +111,7 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     single = len(documents) == 1
     if arguments.summary and not single:
         raise SidecarError("--summary belongs to one article; give one file.")
-    summary = _text(arguments.summary) if arguments.summary else None
+    summary = read_text(arguments.summary) if arguments.summary else None
     names = CONDITIONS
     if arguments.conditions:
         names = tuple(n.strip() for n in arguments.conditions.split(",") if n.strip())
@@ -133,7 +125,7 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
         conditions=names,
         task=arguments.task,
     ).validate()
-    engine = _engine(arguments)
+    engine = cli.load_engine(arguments)
     records = Records.in_cache()
     fold: LeakReport | corpus_leak.CorpusLeaks
     if single:
@@ -151,7 +143,7 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     result = fold.as_dict() | _about(engine, corpus, arguments)
     if arguments.csv:
         rows = result["per_document"] if "per_document" in result else result["tags"]
-        _write(arguments.csv, corpus_leak.as_csv([_flat(row) for row in rows]))
+        save_text(arguments.csv, corpus_leak.as_csv([_flat(row) for row in rows]))
     if arguments.figure:
         from sidecar_core.experiments.tag_figures import leak_figure, save_figure
 
@@ -184,7 +176,7 @@ def judge_command(arguments: argparse.Namespace) -> dict[str, Any]:
         task=arguments.task,
     ).validate()
     corpus = read_corpus(arguments.files, limit=arguments.limit, max_chars=arguments.max_chars)
-    engine = _engine(arguments)
+    engine = cli.load_engine(arguments)
     judge = _judge(engine, arguments)
     path = arguments.verdicts or cache_dir() / "judge" / "verdicts.jsonl"
     fold = JudgeReport(skipped=list(corpus.skipped))
@@ -200,19 +192,12 @@ def judge_command(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _judge(engine: Engine, arguments: argparse.Namespace) -> ModelJudge:
     from sidecar_core.experiments.judge import ModelJudge
-    from sidecar_core.models.loading import load_pair
     from sidecar_core.models.registry import PAIRS
-    from sidecar_core.terminal import load_progress
 
     reasons, name = not arguments.no_reasons, arguments.judge
     if name is None:
         return ModelJudge(engine.pair.target, engine.pair.tokenizer, reasons=reasons)
-    pair = load_pair(
-        name if name in PAIRS or "," in name else f"{name},{name}",
-        precision=arguments.precision,
-        device=arguments.device,
-        progress=load_progress(),
-    )
+    pair = cli.load_pair(arguments, name if name in PAIRS or "," in name else f"{name},{name}")
     return ModelJudge(pair.target, pair.tokenizer, reasons=reasons)
 
 
@@ -224,9 +209,11 @@ def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.experiments import cost
 
     _check_figure(arguments.figure)
-    if arguments.preset and arguments.measure:
-        raise SidecarError("--preset is the reference's table; leave --measure or it out.")
-    model = _engine(arguments).pair.draft if arguments.measure else None
+    for name in NOT_WITH_A_PRESET if arguments.preset else ():
+        if (value := getattr(arguments, name)) is not None and value is not False:
+            option = "--" + name.replace("_", "-")
+            raise SidecarError(f"--preset is the reference's table; leave {option} or it out.")
+    model = cli.load_engine(arguments).pair.draft if arguments.measure else None
     scenario = cost.PART3 if arguments.preset else _scenario(arguments, model)
     table = cost.rows(scenario, arguments.batches or cost.BATCHES)
     result = {"preset": arguments.preset, **cost.as_dict(scenario, table)}
@@ -247,7 +234,7 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
     from sidecar_core.experiments.devices import device_named, footprint_of, shape_of_spec
     from sidecar_core.models.sources import choose
 
-    device = device_named(arguments.device_name)
+    device = device_named(arguments.device_name or "A100")
     if arguments.rent is not None:
         device = dataclasses.replace(device, rent=arguments.rent, source="as given")
     if model is not None:
@@ -266,9 +253,7 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
         device,
         _lengths(arguments),
         device_named(apart) if apart else None,
-        arguments.idle,
-        arguments.network,
-        arguments.worth,
+        **_given(arguments, idle="idle", network="network", worth="worth"),
     )
 
 
@@ -281,10 +266,16 @@ def _lengths(arguments: argparse.Namespace) -> Lengths:
 
     lengths = Lengths()
     if arguments.from_run:
-        recording = read_recording(_text(arguments.from_run))
+        recording = read_recording(read_text(arguments.from_run))
         lengths = Lengths.of_run(RunReport.of(recording.events))
-    given = {"full": arguments.context_tokens, "masked": arguments.masked_tokens}
-    return dataclasses.replace(lengths, **{k: v for k, v in given.items() if v is not None})
+    given = _given(arguments, full="context_tokens", masked="masked_tokens")
+    return dataclasses.replace(lengths, **given)
+
+
+def _given(arguments: argparse.Namespace, **options: str) -> dict[str, Any]:
+    """The values of those options that were given, by the fields that they fill."""
+    found = {field: getattr(arguments, option) for field, option in options.items()}
+    return {field: value for field, value in found.items() if value is not None}
 
 
 def _measured(
@@ -312,21 +303,6 @@ def _measured(
 
 
 # --- what they share --------------------------------------------------------------------------
-
-
-def _engine(arguments: argparse.Namespace) -> Engine:
-    from sidecar_core.decoding.engine import Engine
-    from sidecar_core.models.loading import load_pair
-    from sidecar_core.terminal import load_progress
-
-    return Engine(
-        load_pair(
-            arguments.pair,
-            precision=arguments.precision,
-            device=arguments.device,
-            progress=load_progress(),
-        )
-    )
 
 
 def _follow(events: Iterable[Any], add: Callable[[Any], None]) -> None:
@@ -376,20 +352,3 @@ def _check_figure(path: Path | None) -> None:
         from sidecar_core.experiments.tag_figures import check_figure_path
 
         check_figure_path(path)
-
-
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()[: 64 * MAX_ARTICLE_CHARS]
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise SidecarError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise SidecarError(f"{path} is not UTF-8 text; convert it first.") from error
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SidecarError(f"Cannot write {path}: {error.strerror or error}.") from error

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.files import file_errors
 from sidecar_core.prompts import clean
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 
@@ -113,14 +114,11 @@ def _of_files(paths: Sequence[Path]) -> Iterator[_Entry | Skipped]:
     for path in paths:
         if path.suffix.lower() not in (".txt", ".jsonl"):
             raise SidecarError(f"{path} is neither a .txt nor a .jsonl file; give one of these.")
-        try:
-            with path.open("rb") as file:
-                if path.suffix.lower() == ".jsonl":
-                    yield from _of_lines(path, file)
-                else:
-                    yield _of_text(path, file.read(MAX_BYTES + 1))
-        except OSError as error:
-            raise SidecarError(f"Cannot read {path}: {error.strerror or error}.") from error
+        with file_errors("read", path), path.open("rb") as file:
+            if path.suffix.lower() == ".jsonl":
+                yield from _of_lines(path, file)
+            else:
+                yield _of_text(path, file.read(MAX_BYTES + 1))
 
 
 def _of_text(path: Path, data: bytes) -> _Entry | Skipped:

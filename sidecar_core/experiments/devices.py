@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sidecar_core.errors import SidecarError, quoted
+from sidecar_core.errors import SidecarError, first_line, quoted
 from sidecar_core.models.registry import PAIRS, GgufModel, HubModel, LocalModel, ModelSpec
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def shape_of_spec(spec: ModelSpec) -> Shape:
     try:
         return shape_of(spec.name, AutoConfig.from_pretrained(trust_remote_code=False, **where))
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"The configuration of {spec.name} cannot be read ({why}); name a pair whose models "
             f"are here, or one of {', '.join(PAIRS)}."

@@ -7,7 +7,6 @@ cannot be read (the last one of a killed run) are made again.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -24,6 +23,7 @@ from sidecar_core.experiments.judge import Judge, Outcome, Verdict, compare
 from sidecar_core.experiments.rates import sign_test
 from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.rules import overlap, rules_of
+from sidecar_core.files import file_errors
 from sidecar_core.report import RunReport, ratio
 from sidecar_core.settings import RunSettings
 
@@ -60,7 +60,7 @@ class Comparisons:
         """What is there, by key. Raises SidecarError for a file that cannot be read at all."""
         if self.path is None or not self.path.exists():
             return {}
-        with _file_errors("read", self.path):
+        with file_errors("read", self.path):
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         found = (_of_json(line) for line in lines)
         return {c.key: c for c in found if c is not None}
@@ -69,7 +69,7 @@ class Comparisons:
         """Raises SidecarError where it cannot be written."""
         if self.path is None:
             return
-        with _file_errors("write", self.path):
+        with file_errors("write", self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a+b") as file:
                 if file.tell():
@@ -225,14 +225,6 @@ class JudgeReport:
 
 def _mean(values: Sequence[float]) -> float | None:
     return ratio(sum(values), len(values))
-
-
-@contextlib.contextmanager
-def _file_errors(doing: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise SidecarError(f"Cannot {doing} {path}: {error.strerror or error}.") from error
 
 
 def _of_json(line: str) -> Comparison | None:

@@ -29,7 +29,7 @@ import psutil
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -239,20 +239,27 @@ def served(pair: str, precision: str, device: str | None) -> Iterator[tuple[str,
             stderr=subprocess.STDOUT,
         )
         try:
-            _wait_for(url, app)
-            with contextlib.closing(Client(url, verbose=False, analytics_enabled=False)) as client:
-                job = client.submit(article(0), max_tokens=1, api_name="/summarise")
-                job.result(timeout=PATIENCE)
+            try:
+                _first_answer(url, app)
+            except (OSError, AppError, httpx.HTTPError, ValueError) as error:
+                log.seek(0)
+                said = log.read().decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
+                raise SidecarError(
+                    f"The server did not come up ({first_line(error)}). It said: {said}"
+                ) from error
             yield url, psutil.Process(app.pid)
-        except (OSError, AppError, TimeoutError) as error:
-            log.seek(0)
-            said = log.read().decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
-            raise SidecarError(f"The server did not come up ({error}). It said: {said}") from error
         finally:
             app.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 app.wait(30)
             app.kill()
+
+
+def _first_answer(url: str, app: subprocess.Popen[bytes]) -> None:
+    _wait_for(url, app)
+    with contextlib.closing(Client(url, verbose=False, analytics_enabled=False)) as client:
+        job = client.submit(article(0), max_tokens=1, api_name="/summarise")
+        job.result(timeout=PATIENCE)
 
 
 def _wait_for(url: str, app: subprocess.Popen[bytes]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.files import save_text
 
 WIDTH = 640
 INK, SOFT, LINE = "var(--ink, #23272c)", "var(--soft, #5b626c)", "var(--line, #d8d4ca)"
@@ -130,10 +131,7 @@ def lines(title: str, x_label: str, drawn: Sequence[Line]) -> str:
 def save_figure(svg: str, path: Path) -> None:
     """Write an .svg file. Raises SidecarError for another kind, and where it cannot be written."""
     check_figure_path(path)
-    try:
-        path.write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise SidecarError(f"Cannot write {path}: {error.strerror or error}.") from error
+    save_text(path, svg)
 
 
 def check_figure_path(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.models.quiet import quiet
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def load_config(folder: Path) -> PreTrainedConfig:
                 folder, local_files_only=True, trust_remote_code=False
             )
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"The model in {folder} cannot be loaded ({why}); it must be of a kind that "
             "transformers itself knows."

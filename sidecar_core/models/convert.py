@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -70,29 +71,40 @@ def _run_worker(weights: Weights, precision: Precision, progress: Progress) -> N
     root = str(Path(sidecar_core.__file__).parent.parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sidecar_core.models.convert_worker", precision]
-    with subprocess.Popen(  # noqa: S603  (a fixed command, no shell)
-        [*command, json.dumps(job)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        encoding="utf-8",
-    ) as worker:
-        error = None
+    error = None
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(  # noqa: S603  (a fixed command, no shell)
+            [*command, json.dumps(job)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            encoding="utf-8",
+        ) as worker,
+    ):
         try:
             for line in worker.stdout or ():
-                said = json.loads(line)
-                error = said.get("error")
+                told = json.loads(line)
+                error = told.get("error")
                 if error is None:
-                    progress(LoadProgress(**said))
+                    progress(LoadProgress(**told))
         except BaseException:
             worker.kill()
             raise
+        code = worker.wait()
+        log.seek(0)
+        said = log.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
     if error:
         raise SidecarError(error)
-    if worker.returncode:
+    doing = f"Converting {weights.name} to {precision}"
+    if code < 0 or code == 137 or said.startswith("MemoryError"):  # 137: a shell's word for killed
         raise SidecarError(
-            f"Converting {weights.name} to {precision} was cut off (exit code "
-            f"{worker.returncode}), most likely for lack of memory: it needs about four bytes for "
-            "each weight. Close other programs, or take a smaller pair."
+            f"{doing} was cut off (exit code {code}), most likely for lack of memory: it needs "
+            "about four bytes for each weight. Close other programs, or take a smaller pair."
+        )
+    if code:
+        raise SidecarError(
+            f"{doing} failed ({said[:200] or f'exit code {code}'}); fetch the model again, or take "
+            "another one."
         )

@@ -1,7 +1,8 @@
 """The process that converts one model: `python -m sidecar_core.models.convert_worker FORM JOB`.
 
 FORM is a precision and JOB the weights as JSON (name, path, digest). Standard output carries one
-JSON object a line: progress, or at last an error to show. Started by `convert`.
+JSON object a line: progress, or at last an error to show. What nobody foresaw goes to standard
+error. Started by `convert`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from safetensors import SafetensorError
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import int8_store
 from sidecar_core.models.cache import (
@@ -109,7 +110,7 @@ def read(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTok
             f"There is not enough memory to unpack {path.name}; take a smaller pair."
         ) from error
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"{path.name} cannot be read ({why}); it is damaged or of a kind that transformers "
             "does not know. Fetch it again or take another file."
@@ -149,6 +150,8 @@ def main(precision: str, job: str) -> None:
         work(weights, cast(Precision, precision), lambda e: say(dataclasses.asdict(e)))
     except SidecarError as error:
         say({"error": str(error)})
+    except Exception as error:  # the last line of standard error is what `convert` tells
+        sys.exit(f"{type(error).__name__}: {first_line(error)}")
 
 
 if __name__ == "__main__":

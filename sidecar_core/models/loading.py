@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import attention, int8_store
 from sidecar_core.models.architecture import (
@@ -49,15 +49,18 @@ _DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bf
 
 
 def fetch(
-    name: str = "auto", progress: Progress | None = None, precision: str = "auto"
+    name: str = "auto",
+    progress: Progress | None = None,
+    precision: str = "auto",
+    device: str | None = None,
 ) -> tuple[str, str]:
-    """Brings a pair's weights to this machine, converted to the form that `load_pair` would use,
-    without loading them: (pair's name, note).
+    """Brings a pair's weights to this machine, converted to the form that `load_pair` would use on
+    `device`, without loading them: (pair's name, note).
 
     Raises SidecarError where `load_pair` would for lack of weights.
     """
+    form, _ = choose_precision(precision, _device(device))
     spec, note = choose(name)
-    form, _ = choose_precision(precision, _device(None))
     _files(spec, form, progress or silent)
     return spec.name, note
 
@@ -166,7 +169,7 @@ def load_network(
             f"There is not enough memory for {folder.name}; take a smaller pair or precision."
         ) from error
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"The model in {folder} cannot be loaded ({why}); it must be a causal language model "
             "that transformers knows, with safetensors weights."

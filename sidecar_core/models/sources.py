@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import wheels
 from sidecar_core.models.cache import Progress, known_sha256
@@ -187,7 +187,7 @@ def _hub_snapshot(repo: str, progress: Progress) -> Path:
     except SidecarError:
         raise
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(f"{repo} could not be downloaded ({why}); {advice}.") from error
     if lacking := missing_file(folder):
         raise SidecarError(
@@ -212,7 +212,7 @@ def _bar(repo: str, progress: Progress) -> type:
             shown: bool | None = super().update(n)
             if self._bytes:
                 total = int(self.total) if self.total else None
-                progress(LoadProgress(f"Downloading {repo}", int(self.n), total, "bytes"))
+                progress(LoadProgress(f"Downloading {repo}", int(self.n), total, "B"))
             return shown
 
     return Bar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.models.quiet import quiet
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
                 folder, local_files_only=True, trust_remote_code=False
             )
     except Exception as error:
-        why = str(error).strip().partition("\n")[0][:160] or type(error).__name__
+        why = first_line(error)
         raise SidecarError(
             f"The tokenizer in {folder} cannot be read ({why}); the model must bring its own."
         ) from error

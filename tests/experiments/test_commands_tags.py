@@ -176,18 +176,26 @@ def test_every_command_prints_a_table_for_people(engine, article, corpus, capsys
         (["leak", "{corpus}", "--summary", "{article}"], "belongs to one article"),
         (["leak", "{article}", "--figure", "leaks.png"], "not an .svg file"),
         (["leak", "missing.txt"], "Cannot read missing.txt"),
+        (["leak", "{article}", "--summary", "{huge}"], "larger than 12,800,000 bytes"),
+        (["cost", "--pair", "big", "--from-run", "{huge}"], "larger than 12,800,000 bytes"),
         (["judge", "{corpus}", "--max-tokens", "0"], "max_tokens is 0"),
         (["cost", "--device-name", "abacus"], "no device 'abacus'"),
         (["cost", "--pair", "big", "--context-tokens", "10"], "more than the 10 with it"),
         (["cost", "--pair", "big", "--batches", "0"], "Batch sizes"),
         (["cost", "--pair", "big", "--idle", "1"], "idle share"),
         (["cost", "--preset", "part3", "--measure"], "leave --measure"),
+        (["cost", "--preset", "part3", "--context-tokens", "0"], "leave --context-tokens"),
+        (["cost", "--preset", "part3", "--device-name", "A100"], "leave --device-name"),
+        (["cost", "--preset", "part3", "--idle", "0"], "leave --idle"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(
-    arguments, complaint, engine, article, corpus, capsys
+    arguments, complaint, engine, article, corpus, tmp_path, capsys
 ):
-    named = [a.format(article=article, corpus=corpus) for a in arguments]
+    huge = tmp_path / "huge.txt"
+    with huge.open("wb") as file:
+        file.truncate(13_000_000)
+    named = [a.format(article=article, corpus=corpus, huge=huge) for a in arguments]
     assert complaint in error_of(capsys, *named)
 
 

@@ -8,6 +8,7 @@ import pytest
 from gradio_client.exceptions import AppError
 
 from sidecar_core.__main__ import main
+from sidecar_core.experiments import load_test
 from sidecar_core.experiments.load_test import Answer, LoadReport, article, percentile
 
 KEYS = {"answered", "refused", "failed", "mixed", "waiting", "rss_bytes"}
@@ -78,6 +79,66 @@ def test_a_server_that_does_not_come_up_is_one_clear_line(capsys):
     assert main(["bench", "--clients", "1", "--seconds", "1", "--precision", "fp32",
                  "--pair", "no/such,pair/here"]) == 2  # fmt: skip
     assert "did not come up" in capsys.readouterr().err
+
+
+OTHER_SERVER = """
+import http.server, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path != "/":
+            {otherwise}
+        self.send_response(200)
+        self.end_headers()
+
+print("a server of another kind", flush=True)
+port = int(sys.argv[sys.argv.index("--port") + 1])
+http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    ["return self.connection.close()", "return self.send_error(404)", "pass  # an empty answer"],
+)
+def test_a_server_without_the_api_is_one_clear_line(otherwise, tmp_path, monkeypatch, capsys):
+    """It says nothing, not found, or nothing of use to who asks for anything but the page."""
+    app = tmp_path / "app.py"
+    app.write_text(OTHER_SERVER.format(otherwise=otherwise))
+    monkeypatch.setattr(load_test, "APP", app)
+    assert main(["bench", "--clients", "1", "--seconds", "1", "--pair", "smol"]) == 2
+    assert "did not come up" in capsys.readouterr().err
+
+
+GRADIO_SERVER = """
+import sys
+import gradio
+
+def summarise(article: str, max_tokens: int) -> str:
+    return article
+
+port = int(sys.argv[sys.argv.index("--port") + 1])
+inputs = [gradio.Textbox(), gradio.Number()]
+gradio.Interface(summarise, inputs, "text", api_name="summarise").launch(server_port=port)
+"""
+
+
+def test_what_fails_while_a_server_is_up_is_not_told_as_its_fault(tmp_path, monkeypatch):
+    app = tmp_path / "app.py"
+    app.write_text(GRADIO_SERVER)
+    monkeypatch.setattr(load_test, "APP", app)
+    seen = []
+
+    def fail_at_a_server() -> None:
+        with load_test.served("smol", "auto", None) as (_, process):
+            seen.append((process, process.is_running()))
+            raise TimeoutError("somebody else's")
+
+    with pytest.raises(TimeoutError, match="somebody else's"):
+        fail_at_a_server()
+    [(process, was_running)] = seen
+    assert was_running
+    assert not process.is_running()
 
 
 @pytest.mark.smol

