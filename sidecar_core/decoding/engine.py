@@ -381,7 +381,7 @@ class _Run:
         ]
 
     def _generator(self, stream: int) -> torch.Generator:
-        """One of the run's independent sources of randomness."""
+        """A source of randomness: 0 for the summary, 1 for sidecars, 2 for standalone taggers."""
         generator = torch.Generator(self.pair.target.device)
         return generator.manual_seed(self.settings.seed * 3 + stream)
 

@@ -72,7 +72,7 @@ class RunLines:
 
 
 class AsText(logging.Formatter):
-    """`2026-01-31T12:00:00Z info run finished: …`"""
+    """`2026-01-31T12:00:00.000+00:00 info run finished: …`"""
 
     def format(self, record: logging.LogRecord) -> str:
         places = "".join(f"\n  {line}" for line in _outline_of(record))

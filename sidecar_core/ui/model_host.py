@@ -56,8 +56,8 @@ class HostStatus:
 class ModelHost:
     """Loads the models once, in the background; after a failure `start` tries again.
 
-    A run ends after `max_seconds` at the models, a lab's measurement after `lab_seconds`. `watch`
-    knows of every run on them.
+    A run ends `max_seconds` after its turn began, a lab's measurement `lab_seconds` after its first
+    one did. `watch` knows of every run on them.
     """
 
     def __init__(
