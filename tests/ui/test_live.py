@@ -297,6 +297,13 @@ def test_ended_runs_become_ghosts_and_lines_of_the_table_on_their_article_only()
     assert other.runs.count("<tr") == 2
 
 
+def test_runs_are_numbered_for_each_article_by_itself() -> None:
+    host, session = host_of(ScriptedEngine()), Session()
+    for article in (ARTICLE, ARTICLE, "Another article.", ARTICLE):
+        list(live.run(host, session, article, RunSettings()))
+    assert [record.number for record in session.runs] == [1, 2, 1, 3]
+
+
 def test_two_sessions_share_nothing() -> None:
     host = host_of(ScriptedEngine())
     list(live.run(host, Session(), ARTICLE, RunSettings()))
