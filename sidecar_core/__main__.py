@@ -14,7 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments import (
@@ -66,9 +66,16 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what was wrong, as everything else does; the commands' parsers too."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}; see {self.prog} --help.\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    top = argparse.ArgumentParser(prog="python -m sidecar_core", description=__doc__)
+    top = _Parser(prog="python -m sidecar_core", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="summarise one article and tag the summary")
@@ -143,15 +150,23 @@ def load_engine(arguments: argparse.Namespace) -> Any:
 def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`run`: one whole run, shown as it goes unless `--json`."""
     from sidecar_core import events
+    from sidecar_core.prompts import check_text
+    from sidecar_core.tasks import task_of
     from sidecar_core.terminal import TerminalView
 
     names = [field.name for field in dataclasses.fields(RunSettings)]
     settings = RunSettings(**{name: getattr(arguments, name) for name in names}).validate()
+    task_of(settings)
+    first = arguments.first_tokens
+    if first is not None and first < 1:
+        raise SidecarError(f"--first-tokens is {first}; it must be at least 1.")
     article = read_text(arguments.file)
+    if first is None:
+        check_text(article)  # before the models are loaded
     with _writer(arguments.events) as log:
         engine = load_engine(arguments)
-        if arguments.first_tokens:
-            article = engine.prompts.first_tokens(article, arguments.first_tokens)
+        if first is not None:
+            article = engine.prompts.first_tokens(article, first)
         out = sys.stderr if arguments.json else sys.stdout
         view = TerminalView(out, sys.stderr)
         for event in engine.stream(article, settings):
