@@ -228,6 +228,7 @@ def _run(turn: Turn, live: LiveRun, session: Session, article: str) -> Iterator[
     worker = _Worker(events, turn)
     yield live.view
     yield from _looks(live, worker, turn)
+    live.earlier = session.on(article)  # one that ended just before may have come late
     session.keep(live.record(session.next_number(article)))
     if live.report.started:
         key = live.scenario.key if live.scenario else ""

@@ -320,6 +320,23 @@ def test_bigger_and_darker_are_a_click_away(visit: Any, served: Served) -> None:
     assert tab.page.evaluate(paper) != light
 
 
+def test_the_chart_keeps_its_names_in_sight_when_the_page_becomes_bigger(
+    visit: Any, served: Served
+) -> None:
+    tab = visit(served.url, width=1280, height=900)
+    tab.run()
+    tab.page.wait_for_selector("#chart .annotation text")
+    tab.page.click("[data-do=size]")
+    tab.page.wait_for_function(
+        """() => {
+          const right = (selector) => Math.max(...[...document.querySelectorAll(selector)]
+            .map((node) => node.getBoundingClientRect().right));
+          return right("#chart .annotation text") <= right("#chart-card")
+            && right("#runs th") <= right("#runs-card");
+        }"""
+    )
+
+
 def test_two_visitors_see_only_their_own(visit: Any, served: Served) -> None:
     served.engine.events = lambda settings: whole_run(settings, tag=f"seed{settings.seed}")
     served.engine.pause = 0.02

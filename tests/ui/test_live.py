@@ -304,6 +304,19 @@ def test_runs_are_numbered_for_each_article_by_itself() -> None:
     assert [record.number for record in session.runs] == [1, 2, 1, 3]
 
 
+def test_a_run_that_begins_in_anothers_last_moment_is_compared_with_it() -> None:
+    engine, session = ScriptedEngine(), Session()
+    host = host_of(engine)
+    first = live.run(host, session, ARTICLE, RunSettings())
+    while not engine.calls:
+        next(first)
+    until(lambda: not session.busy.locked())  # its work is done, its last view not yet looked at
+    second = live.run(host, session, ARTICLE, RunSettings(suffix_masking=False))
+    next(second)
+    list(first)
+    assert "masked #1" in list(second)[-1].chart.to_json()
+
+
 def test_two_sessions_share_nothing() -> None:
     host = host_of(ScriptedEngine())
     list(live.run(host, Session(), ARTICLE, RunSettings()))
