@@ -54,6 +54,7 @@ STAYS = "What was written so far stays; Start begins anew."
 
 STOPPED = f"Stopped. {STAYS}"
 
+NOT_BEGUN = "Stopped before it began."
 
 NICE = 10
 """Of the threads that compute, on Unix's scale from 0 to 19."""
@@ -221,7 +222,7 @@ def _run(turn: Turn, live: LiveRun, session: Session, article: str) -> Iterator[
     for line in turn.wait():
         yield partial(live.view, line)
     if turn.engine is None:
-        yield partial(live.view, status(STOPPED, "done"), running=False)
+        yield partial(live.view, status(NOT_BEGUN, "done"), running=False)
         return
     events = turn.engine.stream(article, live.settings, turn.limit)
     turn.begin()

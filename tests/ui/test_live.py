@@ -188,7 +188,7 @@ def test_who_waits_is_told_and_can_stop_waiting() -> None:
     seen = [view for view, _ in zip(run, range(2), strict=False)]
     assert seen[-1].status["message"] == "Waiting for the models. Your place: 1st."
     session.stop.set()
-    assert list(run)[-1].status["message"] == live.STOPPED
+    assert list(run)[-1].status["message"] == live.NOT_BEGUN
     assert engine.calls == 0
     host.turnstile.leave(first)
 
