@@ -10,6 +10,7 @@ import os
 import sys
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.ui.address import check_address
 from sidecar_core.ui.options import Options, parse
 from sidecar_core.ui.shutdown import RUNS_SECONDS, Shutdown
 
@@ -25,6 +26,7 @@ def main() -> None:
 
 def serve(options: Options, shutdown: Shutdown) -> None:
     """Serves the page until a signal ends the process. Raises SidecarError before that."""
+    check_address(options.host, options.port)
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     # These come late: Gradio reads the environment, which had to be checked first, and takes
     # seconds. And `zero_gpu` goes before all that may import torch.

@@ -62,6 +62,7 @@
     size: (button) => {
       const on = root.classList.toggle("presentation");
       button.setAttribute("aria-pressed", on);
+      window.dispatchEvent(new Event("resize")); // the chart looks for its room again
     },
     recordings: () => {
       const shelf = document.getElementById("recordings");

@@ -27,6 +27,7 @@ from sidecar_core.experiments import (
 )
 from sidecar_core.files import log_file, read_text, save_text
 from sidecar_core.settings import RunSettings
+from sidecar_core.tasks import TASKS, task_of
 
 EXPERIMENTS = (commands_alpha, commands_tags, commands_bench, commands_record)
 
@@ -74,18 +75,39 @@ def parser() -> cli.Parser:
         "--draft-prompt",
         choices=["compound", "identical", "unrelated"],
         default=defaults.draft_prompt,
+        help="what the draft reads; default: %(default)s",
     )
-    run.add_argument("--draft-text", default=defaults.draft_text, metavar="TEXT")
-    for name in ("suffix-masking", "document-masking"):
-        run.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=True)
-    run.add_argument("--positions", choices=["natural", "rebased"], default=defaults.positions)
-    run.add_argument("--gamma", type=int, default=defaults.gamma, metavar="N")
+    run.add_argument(
+        "--draft-text", default=defaults.draft_text, metavar="TEXT", help="of an unrelated prompt"
+    )
+    for name, hidden in (
+        ("suffix-masking", "the suffix, until the summary is done"),
+        ("document-masking", "the article, while the sidecar writes"),
+    ):
+        run.add_argument(
+            f"--{name}",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help=f"hide from the draft {hidden}; default: on",
+        )
+    run.add_argument(
+        "--positions",
+        choices=["natural", "rebased"],
+        default=defaults.positions,
+        help="behind a masked suffix; default: %(default)s",
+    )
+    for flag, kind, sign, words in (
+        ("gamma", int, "N", "drafts per round"),
+        ("temperature", float, "T", "0 is greedy"),
+        ("top-k", int, "K", "0 is off"),
+        ("top-p", float, "P", "1 is off"),
+        ("max-tokens", int, "N", "longest summary"),
+    ):
+        value = getattr(defaults, flag.replace("-", "_"))
+        words += "; default: %(default)s"
+        run.add_argument(f"--{flag}", type=kind, default=value, metavar=sign, help=words)
     run.add_argument("--adaptive", action="store_true", help="choose γ by what pays best so far")
-    run.add_argument("--temperature", type=float, default=defaults.temperature, metavar="T")
-    run.add_argument("--top-k", type=int, default=defaults.top_k, metavar="K")
-    run.add_argument("--top-p", type=float, default=defaults.top_p, metavar="P")
-    run.add_argument("--max-tokens", type=int, default=defaults.max_tokens, metavar="N")
-    run.add_argument("--task", default=defaults.task, help="hashtags, headline, …, or free")
+    run.add_argument("--task", default=defaults.task, help=f"{', '.join(TASKS)}, or free")
     run.add_argument("--task-suffix", default="", metavar="TEXT", help="a free task's instruction")
     run.add_argument("--task-cue", default="", metavar="TEXT", help="what its answer opens with")
     run.add_argument("--first-tokens", type=int, metavar="N", help="use the first N tokens only")
@@ -113,7 +135,7 @@ def parser() -> cli.Parser:
 def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`run`: one whole run, shown as it goes unless `--json`."""
     from sidecar_core import events
-    from sidecar_core.tasks import task_of
+    from sidecar_core.prompts import check_text
     from sidecar_core.terminal import TerminalView
 
     names = [field.name for field in dataclasses.fields(RunSettings)]
@@ -123,6 +145,8 @@ def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     if first is not None and first < 1:
         raise SidecarError(f"--first-tokens is {first}; it must be 1 or more.")
     article = read_text(arguments.file)
+    if first is None:
+        check_text(article)  # before the models are loaded
     engine = cli.load_engine(arguments)
     if first:
         article = engine.prompts.first_tokens(article, first)

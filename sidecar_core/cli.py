@@ -34,7 +34,7 @@ def common(command: argparse.ArgumentParser) -> None:
     """The options that every command with a pair has."""
     command.add_argument("--pair", default="auto", help="small, big, coder, smol, TARGET,DRAFT")
     how_to_load(command)
-    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--seed", type=int, default=0, help="matters above temperature 0")
     as_json(command)
 
 

@@ -167,22 +167,26 @@ def clean(text: str) -> str:
     return text.strip().strip("\ufeff").strip()
 
 
-def check_article(text: str, builder: PromptBuilder, limit: int) -> str:
-    """The cleaned article (see `clean`), known to hold something and at most `limit` tokens.
-
-    Raises SidecarError for text that is empty or blank, or longer than MAX_ARTICLE_CHARS characters
-    or `limit` tokens. Nothing is cut: `builder.first_tokens` does that for those who ask for it.
-    """
+def check_text(text: str) -> str:
+    """The cleaned article (see `clean`). Raises SidecarError for text that is empty or blank, or
+    longer than MAX_ARTICLE_CHARS characters: what can be told without a tokenizer."""
     if not isinstance(text, str):
         raise SidecarError("The article must be text.")
     if len(text) > MAX_ARTICLE_CHARS:
         raise SidecarError(
             f"The article has {len(text):,} characters; the limit is {MAX_ARTICLE_CHARS:,}. "
-            "Paste a shorter one."
+            "Take a shorter one."
         )
     article = clean(text)
     if all(ch.isspace() or unicodedata.category(ch) == "Cf" for ch in article):
-        raise SidecarError("The article is empty. Paste some text or choose an example.")
+        raise SidecarError("The article is empty; it needs some text.")
+    return article
+
+
+def check_article(text: str, builder: PromptBuilder, limit: int) -> str:
+    """The same, and known to have at most `limit` tokens; SidecarError for more. Nothing is cut:
+    `builder.first_tokens` does that for those who ask for it."""
+    article = check_text(text)
     if (tokens := len(builder.plain(article))) > limit:
         raise SidecarError(
             f"The article has {tokens:,} tokens; the limit is {limit:,}. "

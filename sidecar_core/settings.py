@@ -104,7 +104,7 @@ class RunSettings:
 
 
 def _check_number(name: str, value: Any, limits: Range) -> None:
-    span = f"from {limits.low:g} to {limits.high:g}"
+    span = f"from {limits.low:g} to {limits.high:,.10g}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or (isinstance(value, float) and not math.isfinite(value)):
         raise SidecarError(f"{name} is {quoted(value)}; it must be a number {span}.")

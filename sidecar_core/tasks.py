@@ -289,6 +289,12 @@ def check_tasks(tasks: Sequence[SidecarTask]) -> tuple[SidecarTask, ...]:
 
     Raises SidecarError where they have not, or where a text is too long.
     """
+    for task in tasks:
+        if not isinstance(task, SidecarTask):
+            raise SidecarError(
+                f"{quoted(task)} is no SidecarTask; give one such as HASHTAGS, or a name in "
+                "RunSettings(task=…)."
+            )
     if len({task.name for task in tasks}) < len(tasks):
         raise SidecarError("Two tasks have the same name; give each its own.")
     for task in tasks:

@@ -15,6 +15,7 @@ from sidecar_core.__main__ import main
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.events import RunFailed, to_json
 from sidecar_core.models import loading
+from sidecar_core.settings import MAX_ARTICLE_CHARS
 from tests.faults import before_each_pass, failing
 from tests.test_files import FULL, needs_full_disk
 from tests.tiny_pair import tiny_engine
@@ -115,6 +116,26 @@ def test_the_first_tokens_alone_are_used(
         assert main(["run", article, "--max-tokens", "1", "--json", *options]) == 0
         tokens.append(json.loads(capsys.readouterr().out)["prompt_tokens"]["target"])
     assert tokens[1] < tokens[0]
+
+
+def test_the_beginning_of_an_article_of_any_length_can_be_used(
+    loads: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("word " * MAX_ARTICLE_CHARS)
+    assert main(["run", str(path), "--first-tokens", "20", "--max-tokens", "4", "--json"]) == 0
+    assert '"summary"' in capsys.readouterr().out
+    assert loads
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "a" * (MAX_ARTICLE_CHARS + 1)])
+def test_the_article_is_looked_at_before_the_models_are_loaded(
+    loads: list[str], refused: Refused, tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "article.txt"
+    path.write_text(text)
+    assert "The article" in refused("run", str(path))
+    assert loads == []
 
 
 def test_an_unknown_task_is_refused_before_anything_is_loaded(

@@ -240,18 +240,16 @@ class _Page:
             **QUIET,
         )
         self.article.change(
-            self.history,
+            self.known,
             [self.session, self.article],
-            self.runs,
+            [self.runs, self.example],
             trigger_mode="always_last",
             **QUIET,
         )
         self.trim.click(self.first_tokens, article_and_settings, self.article, **QUIET)
         self.example.input(self.choose, self.example, self.article, **QUIET)
         self.upload.upload(self.read, self.upload, self.article, **QUIET)
-        self.recordings.wire(
-            self.session, self.article, self.example, self.settings, views, _outputs
-        )
+        self.recordings.wire(self.session, self.article, self.settings, views, _outputs)
         self.link.click(self.link_of, self.settings, self.outbox, **QUIET).success(
             None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)"
         )
@@ -320,6 +318,11 @@ class _Page:
 
     def history(self, session: Session, article: str) -> str:
         return runs_table(session.on(article))
+
+    def known(self, session: Session, article: str) -> tuple[str, str | None]:
+        """What there is of an article: its runs, and which example it is, if it is one."""
+        title = next((e.title for e in self.examples if e.text == article), None)
+        return self.history(session, article), title
 
     def first_tokens(self, article: str, *values: Any) -> str:
         with told():

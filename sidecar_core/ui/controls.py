@@ -60,6 +60,13 @@ def values_of(settings: RunSettings) -> list[Any]:
 
 def tasks() -> dict[str, Any]:
     """What the draft makes of the summary: one of the tasks, or one in the visitor's words."""
+    with gr.Row(elem_id="task-row"):
+        task = gr.Dropdown(
+            [*((task.label, name) for name, task in TASKS.items()), ("Your own …", FREE)],
+            value=DEFAULTS.task,
+            label="The sidecar writes",
+            elem_id="task",
+        )
     with gr.Column(elem_id="own-task", visible=False, min_width=0) as own:
         suffix = gr.Textbox(
             DEFAULTS.task_suffix,
@@ -78,13 +85,6 @@ def tasks() -> dict[str, Any]:
             max_lines=2,
             max_length=MAX_TASK_CHARS,
             elem_id="task-cue",
-        )
-    with gr.Row(elem_id="task-row"):
-        task = gr.Dropdown(
-            [*((task.label, name) for name, task in TASKS.items()), ("Your own …", FREE)],
-            value=DEFAULTS.task,
-            label="The sidecar writes",
-            elem_id="task",
         )
     task.change(None, task, own, js=f"(t) => ({{__type__: 'update', visible: t === '{FREE}'}})")
     return {"task": task, "task_suffix": suffix, "task_cue": cue}

@@ -63,7 +63,7 @@ def add_endpoint(host: ModelHost) -> None:
             settings = settings_from(asked)
             for look in live.follow(host, session, article, settings, visitor=visitor):
                 last = look
-            ending = last().status["message"]
+            ending = last().status["message"].removesuffix(f" {live.STAYS}")
             if not session.runs:
                 raise SidecarError(ending)
         except SidecarError as error:

@@ -15,9 +15,9 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.scenarios import BY_KEY, Scenario
 from sidecar_core.settings import RANGES, RunSettings
 from sidecar_core.tasks import task_of
+from sidecar_core.ui.options import SWITCH
 
 SCENARIO = "scenario"
-SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
 FIELDS = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
@@ -59,5 +59,6 @@ def _value(name: str, words: str, defaults: RunSettings) -> Any:
         try:
             return int(words) if RANGES[name].integer else float(words)
         except ValueError as error:
-            raise SidecarError(f"{name} in this link is not a number.") from error
+            kind = "a whole number" if RANGES[name].integer else "a number"
+            raise SidecarError(f"{name} in this link is not {kind}.") from error
     return words

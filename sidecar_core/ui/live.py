@@ -54,6 +54,7 @@ STAYS = "What was written so far stays; Start begins anew."
 
 STOPPED = f"Stopped. {STAYS}"
 
+NOT_BEGUN = "Stopped before it began."
 
 NICE = 10
 """Of the threads that compute, on Unix's scale from 0 to 19."""
@@ -221,15 +222,14 @@ def _run(turn: Turn, live: LiveRun, session: Session, article: str) -> Iterator[
     for line in turn.wait():
         yield partial(live.view, line)
     if turn.engine is None:
-        yield partial(live.view, status(STOPPED, "done"), running=False)
+        yield partial(live.view, status(NOT_BEGUN, "done"), running=False)
         return
     events = turn.engine.stream(article, live.settings, turn.limit)
     turn.begin()
     worker = _Worker(events, turn)
     yield live.view
     yield from _looks(live, worker, turn)
-    session.counted += 1
-    session.keep(live.record(session.counted))
+    session.keep(live.record(session.next_number(article)))
     if live.report.started:
         key = live.scenario.key if live.scenario else ""
         session.recording = record(live.events, key)

@@ -19,6 +19,7 @@ from sidecar_core.errors import SidecarError
 
 MIN_PASSWORD = 8
 SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
+"""What a switch may say, here and in a link."""
 
 
 @dataclass(frozen=True, slots=True)

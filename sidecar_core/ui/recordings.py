@@ -152,7 +152,6 @@ class Recordings:
         self,
         session: Any,
         article: Any,
-        example: Any,
         settings: Sequence[Any],
         views: Sequence[Any],
         shown: Callable[[View], tuple[Any, ...]],
@@ -161,7 +160,7 @@ class Recordings:
         self.shown = shown
         state = [session, self.player, article]
         buttons = [self.back, self.pause, self.play, self.forward]
-        outputs = [*views, *buttons, article, example, *settings]
+        outputs = [*views, *buttons, article, *settings]
         playing: dict[str, Any] = {"trigger_mode": "once", "concurrency_limit": None, **QUIET}
         self.watch.click(self.on_watch, [*state, self.choice], outputs, **playing)
         self.play.click(self.on_play, state, outputs, **playing)
@@ -257,10 +256,8 @@ class Recordings:
         would take the place of one that the visitor brought."""
         values = controls.values_of(recording.settings)
         if there.strip() and all(e.text != there for e in self.examples):
-            return [gr.skip(), gr.skip(), *values]
-        article = recording.article
-        title = next((e.title for e in self.examples if e.text == article), None)
-        return [article or gr.skip(), title or gr.skip(), *values]
+            return [gr.skip(), *values]
+        return [recording.article or gr.skip(), *values]
 
     def on_pause(self, session: Session) -> None:
         if session.replaying:

@@ -133,8 +133,7 @@ def record_of(recording: Recording, number: int) -> RunRecord:
     fold = LiveRun(recording.article, recording.settings)
     for event in recording.events:
         fold.add(event)
-    found = fold.record(number)
-    return dataclasses.replace(found, label=f"recorded {found.label}")
+    return fold.record(number)
 
 
 def _pause(ahead: float, speed: float) -> float:

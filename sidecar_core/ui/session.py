@@ -75,7 +75,6 @@ class Session(Tab):
     def __init__(self) -> None:
         super().__init__()
         self.runs: list[RunRecord] = []
-        self.counted = 0
         self.recording: Recording | None = None
         self.recorded = ""
         self.replaying = False
@@ -84,6 +83,11 @@ class Session(Tab):
         """The runs on this article, oldest first."""
         key = article_key(article)
         return [run for run in self.runs if run.article == key]
+
+    def next_number(self, article: str) -> int:
+        """Runs are numbered for each article by itself."""
+        earlier = self.on(article)
+        return earlier[-1].number + 1 if earlier else 1
 
     def keep(self, record: RunRecord) -> None:
         self.runs.append(record)

@@ -145,6 +145,7 @@ def test_every_task_is_skipped_where_the_draft_never_read_the_article(engine: En
 @pytest.mark.parametrize(
     ("tasks", "complaint"),
     [
+        (["hashtags"], "'hashtags' is no SidecarTask"),
         ([HASHTAGS, dataclasses.replace(HEADLINE, name="hashtags")], "same name"),
         ([dataclasses.replace(HASHTAGS, suffix=" ")], "needs a suffix"),
         ([dataclasses.replace(HASHTAGS, cue="")], "needs a suffix and a cue"),

@@ -169,6 +169,6 @@ def test_an_answer_that_the_time_limit_cut_off_says_so(
     monkeypatch.setattr(served.host, "max_seconds", 0.3)
     served.engine.pause = 0.1
     result = client.predict("The plant closed.", api_name="/summarise")
-    assert result["stopped"].startswith("Stopped after 0.3 s")
+    assert result["stopped"] == "Stopped after 0.3 s, the longest that is allowed here."
     monkeypatch.undo()
     assert "stopped" not in client.predict("The plant closed.", api_name="/summarise")

@@ -96,6 +96,53 @@ def test_the_map_and_the_count_follow_the_article(visit: Any, served: Served) ->
     assert "3" in tab.page.locator("#map thead th").nth(1).inner_text()
 
 
+def test_an_example_is_named_only_while_its_text_is_on_the_page(
+    visit: Any, served: Served, tmp_path: Any
+) -> None:
+    tab = visit(served.url)
+
+    def named(title: str) -> None:
+        tab.page.wait_for_function(
+            "(title) => document.querySelector('#example input').value === title", arg=title
+        )
+
+    named("The plant")
+    tab.page.fill("#article textarea", "Words of my own.")
+    named("")
+    tab.page.click("#example input")
+    tab.page.get_by_role("option", name="Other").click()
+    tab.page.wait_for_function(
+        "document.querySelector('#article textarea').value === 'Some other article.'"
+    )
+    tab.run()
+    named("Other")
+    path = tmp_path / "mine.txt"
+    path.write_text("A file of mine.", encoding="utf-8")
+    tab.page.set_input_files("input[type=file]", str(path))
+    named("")
+
+
+def test_an_article_is_set_from_the_side_of_its_script(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    tab.page.fill("#article textarea", "\u0627\u0644\u0642\u0645\u062d.")
+    style = "getComputedStyle(document.querySelector('#article textarea'))"
+    assert tab.page.evaluate(f"[{style}.unicodeBidi, {style}.textAlign]") == ["plaintext", "start"]
+
+
+def test_fingers_find_room_on_a_phone(visit: Any, served: Served) -> None:
+    tab = visit(served.url, width=390, height=844, has_touch=True, is_mobile=True)
+    tab.page.click("#more > button")
+    tab.page.wait_for_selector("#gamma input[type=number]")
+    small = tab.page.evaluate(
+        """() => [...document.querySelectorAll('button, .options label, input[type=number]')]
+             .filter((e) => e.checkVisibility({ visibilityProperty: true }))
+             .filter((e) => e.tabIndex >= 0 && !e.closest('footer'))
+             .filter((e) => e.getBoundingClientRect().height < 24)
+             .map((e) => e.outerHTML.slice(0, 120))"""
+    )
+    assert small == []
+
+
 def test_an_article_that_is_too_long_can_be_cut_on_request(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     tab.page.fill("#article textarea", "word " * 300)
@@ -230,6 +277,25 @@ def test_everything_needed_for_a_run_can_be_reached_by_keyboard(visit: Any, serv
     tab.wait("done")
 
 
+def test_who_goes_by_key_sees_where_they_are(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    tab.page.click("#more > button")
+    tab.page.wait_for_selector("#seed input")
+    seen: dict[str, str] = {}
+    for _ in range(60):
+        tab.page.keyboard.press("Tab")
+        seen |= tab.page.evaluate(
+            """() => {
+              const at = document.activeElement;
+              if (at === document.body) return {}; // behind the last button
+              const name = `${at.closest("[id]")?.id} ${at.type}`;
+              return { [name]: getComputedStyle(at).outlineStyle };
+            }"""
+        )
+    assert {"suffix-masking checkbox", "draft-prompt radio", "seed number"} <= set(seen)
+    assert "none" not in seen.values(), seen
+
+
 def test_the_view_follows_the_stream_only_for_readers_at_its_end(
     visit: Any, served: Served
 ) -> None:
@@ -263,6 +329,23 @@ def test_bigger_and_darker_are_a_click_away(visit: Any, served: Served) -> None:
     light = tab.page.evaluate(paper)
     tab.page.click("[data-do=theme]")
     assert tab.page.evaluate(paper) != light
+
+
+def test_the_chart_keeps_its_names_in_sight_when_the_page_becomes_bigger(
+    visit: Any, served: Served
+) -> None:
+    tab = visit(served.url, width=1280, height=900)
+    tab.run()
+    tab.page.wait_for_selector("#chart .annotation text")
+    tab.page.click("[data-do=size]")
+    tab.page.wait_for_function(
+        """() => {
+          const right = (selector) => Math.max(...[...document.querySelectorAll(selector)]
+            .map((node) => node.getBoundingClientRect().right));
+          return right("#chart .annotation text") <= right("#chart-card")
+            && right("#runs th") <= right("#runs-card");
+        }"""
+    )
 
 
 def test_two_visitors_see_only_their_own(visit: Any, served: Served) -> None:
@@ -330,6 +413,8 @@ def test_a_task_in_the_visitors_own_words_reaches_the_engine(visit: Any, served:
     assert not tab.page.is_visible("#task-suffix")
     choose_task(tab, "Your own …")
     tab.page.wait_for_selector("#task-suffix textarea")
+    choice, words = (tab.page.locator(x).bounding_box() for x in ("#task", "#task-suffix"))
+    assert choice["y"] < words["y"]
     tab.begin()
     tab.page.get_by_text("needs an instruction").first.wait_for()
     tab.page.fill("#task-suffix textarea", "Then ask one question.")

@@ -54,6 +54,11 @@ def test_a_link_that_does_not_fit_is_refused(query: dict[str, str]) -> None:
         from_query(query)
 
 
+def test_a_whole_number_is_asked_for_where_one_is_needed() -> None:
+    with pytest.raises(SidecarError, match="not a whole number"):
+        from_query({"gamma": "2.5"})
+
+
 @pytest.mark.parametrize("task", ["nonsense", "<h1>Session ended</h1>"])
 def test_a_link_with_an_unknown_task_is_refused(task: str) -> None:
     with pytest.raises(SidecarError, match="There is no task"):

@@ -221,7 +221,7 @@ def test_who_waits_is_told_and_can_stop_waiting() -> None:
     seen = [view for view, _ in zip(run, range(2), strict=False)]
     assert seen[-1].status["message"] == "Waiting for the models. Your place: 1st."
     session.stop.set()
-    assert list(run)[-1].status["message"] == live.STOPPED
+    assert list(run)[-1].status["message"] == live.NOT_BEGUN
     assert engine.calls == 0
     host.turnstile.leave(first)
 
@@ -328,6 +328,13 @@ def test_ended_runs_become_ghosts_and_lines_of_the_table_on_their_article_only()
     other = list(live.run(host, session, "Another article.", RunSettings()))[-1]
     assert "#1" not in other.chart.to_json()
     assert other.runs.count("<tr") == 2
+
+
+def test_runs_are_numbered_for_each_article_by_itself() -> None:
+    host, session = host_of(ScriptedEngine()), Session()
+    for article in (ARTICLE, ARTICLE, "Another article.", ARTICLE):
+        list(live.run(host, session, article, RunSettings()))
+    assert [record.number for record in session.runs] == [1, 2, 1, 3]
 
 
 def test_two_sessions_share_nothing() -> None:

@@ -159,7 +159,7 @@ def test_a_recording_brings_its_article_its_settings_and_its_comparison(
     tab.page.wait_for_function(
         "document.querySelectorAll('#chart .scatterlayer .trace').length >= 2"
     )
-    assert "recorded plain" in tab.text("#chart")
+    assert "plain #1" in tab.text("#chart")
 
 
 def test_a_recording_leaves_a_visitors_own_article_where_it_is(

@@ -294,11 +294,11 @@ def test_earlier_scenarios_are_thin_lines_and_numbers_to_compare_with(tmp_path) 
     shelf = Shelf.of(tmp_path)
     recording = shelf.found["Plant – Suffix in sight"]
     earlier = shelf.earlier(recording)
-    assert [record.label for record in earlier] == ["recorded plain"]
+    assert [record.label for record in earlier] == ["plain"]
     player = Player()
     player.load(recording, earlier)
     last = views(player)[-1]
-    assert "recorded plain #1" in last.chart.to_json()
+    assert "plain #1" in last.chart.to_json()
     assert "α stayed at 0.800" in last.note
     assert last.runs == runs_table([])
 

@@ -60,8 +60,20 @@ def test_a_port_that_is_taken_is_one_line_and_exit_code_2(tmp_path: Path) -> Non
         port = taken.getsockname()[1]
         with running(tmp_path / "log", port, environment(tmp_path)) as app:
             assert app.end() == 2
-    assert "Traceback" not in app.output
-    assert str(port) in app.output.splitlines()[-1]
+    (line,) = app.output.splitlines()
+    assert str(port) in line
+
+
+@pytest.mark.parametrize("host", ["nonsense.invalid", "203.0.113.7", "a" * 70])
+def test_a_host_that_is_not_this_machine_is_one_line_and_exit_code_2(
+    tmp_path: Path, host: str
+) -> None:
+    env = environment(tmp_path, GRADIO_SERVER_NAME=host)
+    with running(tmp_path / "log", free_port(), env) as app:
+        assert app.end() == 2
+    (line,) = app.output.splitlines()
+    assert host in line
+    assert "--host" in line
 
 
 def catches(process: subprocess.Popen[bytes], number: int) -> bool:
