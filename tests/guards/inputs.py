@@ -1,0 +1,238 @@
+"""Texts, numbers and uploads that no run could use: they are refused in words."""
+
+from __future__ import annotations
+
+from tests.guards.guard import Guard
+
+SETTINGS = "test_settings.py::test_numbers_outside_their_limits_or_of_another_type_are_named"
+
+GUARDS = (
+    # Text
+    Guard(
+        "special tokens in the pasted text",
+        "prompts.py",
+        'Segment("document", self.plain(document))',
+        'Segment("document", self.template(document))',
+        "test_fuzz.py::test_an_article_is_refused_in_words_or_is_a_prompt_of_bounded_length",
+    ),
+    Guard(
+        "added tokens that are not marked special",
+        "prompts.py",
+        '"added_tokens": [], "post_processor": None',
+        '"post_processor": None',
+        "test_prompts.py::test_plain_text_never_becomes_an_added_token_and_decodes_to_itself",
+    ),
+    Guard(
+        "added tokens that stand in the vocabulary too",
+        "prompts.py",
+        'return f"\\x00{piece}" if piece in added - keep else piece',
+        "return piece",
+        "test_prompts.py::test_plain_text_never_becomes_an_added_token_and_decodes_to_itself",
+    ),
+    Guard(
+        "control characters and half characters in an article",
+        "prompts.py",
+        '    text = re.sub(r"[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ud800-\\udfff]", " ", text)\n',
+        "",
+        "test_prompts.py::test_cleaning_replaces_control_characters_and_leaves_the_rest",
+    ),
+    Guard(
+        "half characters that reach the page",
+        "ui/live.py",
+        "LiveRun(clean(article), settings",
+        "LiveRun(article, settings",
+        "ui/test_live.py::test_half_characters_in_an_article_do_not_reach_the_page",
+    ),
+    Guard(
+        "an article of nothing but invisible characters",
+        "prompts.py",
+        'if all(ch.isspace() or unicodedata.category(ch) == "Cf" for ch in article):',
+        "if not article:",
+        "test_prompts.py::test_an_article_without_anything_to_read_is_refused",
+    ),
+    Guard(
+        "an article of too many characters, tokenised",
+        "prompts.py",
+        "    if len(text) > MAX_ARTICLE_CHARS:",
+        "    if False:",
+        "test_prompts.py::test_an_article_with_too_many_characters_is_refused_before_tokenising",
+    ),
+    Guard(
+        "an article of too many tokens",
+        "prompts.py",
+        "if (tokens := len(builder.plain(article))) > limit:",
+        "if (tokens := len(builder.plain(article))) < 0:",
+        "test_prompts.py::test_too_many_tokens_are_refused_with_count_limit_and_offer",
+    ),
+    Guard(
+        "an article of too many characters, in the line",
+        "ui/live.py",
+        "    if len(article) > MAX_ARTICLE_CHARS:",
+        "    if False:",
+        "ui/test_live.py::test_blank_and_huge_articles_never_reach_the_engine",
+    ),
+    Guard(
+        "an article of too many characters, counted at every keystroke",
+        "ui/app.py",
+        "        if len(article) > MAX_ARTICLE_CHARS:",
+        "        if False:",
+        "ui/test_app.py::test_a_huge_article_is_not_tokenised_to_be_counted",
+    ),
+    Guard(
+        "an article that is no text",
+        "ui/live.py",
+        "if not isinstance(article, str) or not article.strip():",
+        "if not article.strip():",
+        "ui/test_live.py::test_blank_and_huge_articles_never_reach_the_engine",
+    ),
+    # Numbers and types
+    Guard(
+        "numbers out of range",
+        "settings.py",
+        "    if not limits.low <= value <= limits.high:",
+        "    if False:",
+        SETTINGS,
+    ),
+    Guard(
+        "NaN, which is neither below a limit nor above",
+        "settings.py",
+        "    if not limits.low <= value <= limits.high:",
+        "    if value < limits.low or value > limits.high:",
+        SETTINGS,
+    ),
+    Guard(
+        "what is no number",
+        "settings.py",
+        "    if not is_number:",
+        "    if False:",
+        SETTINGS,
+    ),
+    Guard(
+        "numbers too long to be written down",
+        "errors.py",
+        "    except (ValueError, RecursionError):",
+        "    except RecursionError:",
+        SETTINGS,
+    ),
+    Guard(
+        "lists in lists too deep to be written down",
+        "errors.py",
+        "    except (ValueError, RecursionError):",
+        "    except ValueError:",
+        SETTINGS,
+    ),
+    Guard(
+        "truth values for numbers",
+        "settings.py",
+        "isinstance(value, int | float) and not isinstance(value, bool)",
+        "isinstance(value, int | float)",
+        SETTINGS,
+    ),
+    Guard(
+        "broken numbers where whole ones are asked for",
+        "settings.py",
+        "    if limits.integer and value != int(value):",
+        "    if False:",
+        "test_settings.py::test_whole_numbers_must_be_whole",
+    ),
+    Guard(
+        "an error as long as what was sent",
+        "errors.py",
+        'return whole if len(whole) <= 60 else whole[:59] + "…"',
+        "return whole",
+        "test_fuzz.py::test_any_json_for_the_settings_is_valid_or_refused_in_words",
+    ),
+    Guard(
+        "a task that is unknown",
+        "ui/controls.py",
+        "    task_of(settings)\n",
+        "",
+        "ui/test_app.py::test_an_unknown_task_is_refused_before_it_takes_a_place",
+    ),
+    Guard(
+        "an instruction without end",
+        "settings.py",
+        "if not isinstance(value, str) or len(value) > MAX_TASK_CHARS:",
+        "if not isinstance(value, str):",
+        "test_settings.py::test_other_bad_settings_are_named",
+    ),
+    Guard(
+        "more samples than the page allows",
+        "ui/tag_lab.py",
+        "samples=min(int(samples), MAX_SAMPLES)",
+        "samples=int(samples)",
+        "ui/test_tag_lab.py::test_a_program_cannot_ask_for_more_samples_than_the_page",
+    ),
+    Guard(
+        "a model or machine that the cost model does not know",
+        "ui/tag_lab.py",
+        "            if model not in SHAPES:",
+        "            if False:",
+        "ui/test_tag_lab.py::test_an_impossible_choice_is_a_clear_line_and_no_crash",
+    ),
+    Guard(
+        "a wrong number of values, quoted",
+        "ui/edge.py",
+        "        if len(inputs) < needed:",
+        "        super().validate_inputs(block_fn, inputs)\n        if False:",
+        "ui/test_serving.py::test_a_call_that_lacks_values_is_told_without_a_word_of_them_here_or_in_the_log",
+    ),
+    Guard(
+        "handlers of the page that the API offers to everybody",
+        "ui/edge.py",
+        '{"show_progress": "hidden", "api_visibility": "private"}',
+        '{"show_progress": "hidden"}',
+        "ui/test_app.py::test_the_api_offers_the_run_and_its_plain_form_and_nothing_else",
+    ),
+    # Uploads
+    Guard(
+        "an upload that fills the disk",
+        "ui/app.py",
+        '        "max_file_size": MAX_UPLOAD,\n',
+        "",
+        "ui/test_attacks.py::test_a_huge_upload_is_refused_by_its_size",
+    ),
+    Guard(
+        "an uploaded text that is decoded whatever its size",
+        "ui/examples.py",
+        "    if len(data) > 4 * MAX_ARTICLE_CHARS:",
+        "    if False:",
+        "ui/test_app.py::test_an_uploaded_text_is_refused_by_its_size",
+    ),
+    Guard(
+        "an uploaded file that is no text",
+        "ui/examples.py",
+        "    except UnicodeDecodeError as error:",
+        "    except KeyError as error:",
+        "test_fuzz.py::test_an_upload_is_text_or_refused_in_words",
+    ),
+    Guard(
+        "one enormous line of a corpus",
+        "experiments/corpus.py",
+        "        if len(line) > MAX_BYTES:",
+        "        if False:",
+        "experiments/test_corpus.py::test_one_enormous_line_is_passed_over_and_the_next_is_read",
+    ),
+    Guard(
+        "one enormous text of a corpus",
+        "experiments/corpus.py",
+        "    if len(data) > MAX_BYTES:",
+        "    if False:",
+        "experiments/test_corpus.py::test_an_enormous_text_file_is_passed_over",
+    ),
+    Guard(
+        "a line of a corpus that is nested deeply",
+        "experiments/corpus.py",
+        "    except (ValueError, RecursionError):",
+        "    except ValueError:",
+        "experiments/test_corpus.py::test_bad_lines_are_named_by_file_and_line_and_the_good_ones_are"
+        "_kept",
+    ),
+    Guard(
+        "uploads that stay on the disk",
+        "ui/app.py",
+        "        delete_cache=(KEEP_UPLOADS, KEEP_UPLOADS),\n",
+        "",
+        "ui/test_attacks.py::test_an_uploaded_file_is_deleted_soon",
+    ),
+)
