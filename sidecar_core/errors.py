@@ -10,7 +10,10 @@ down on its way (a run's RunFailed).
 
 def quoted(value: object) -> str:
     """What somebody sent, short enough for a line, whatever it is."""
-    whole = repr(value)
+    try:
+        whole = repr(value)
+    except (ValueError, RecursionError):  # thousands of digits, or of lists in lists
+        whole = f"a huge {type(value).__name__}"
     return whole if len(whole) <= 60 else whole[:59] + "…"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -106,9 +105,9 @@ class RunSettings:
 def _check_number(name: str, value: Any, limits: Range) -> None:
     span = f"from {limits.low:g} to {limits.high:,.10g}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or (isinstance(value, float) and not math.isfinite(value)):
+    if not is_number:
         raise SidecarError(f"{name} is {quoted(value)}; it must be a number {span}.")
-    if not limits.low <= value <= limits.high:
+    if not limits.low <= value <= limits.high:  # never so for NaN, and safe for huge integers
         raise SidecarError(f"{name} is {quoted(value)}; it must be {span}.")
     if limits.integer and value != int(value):
         raise SidecarError(f"{name} is {quoted(value)}; it must be a whole number {span}.")

@@ -10,6 +10,10 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.settings import RANGES, RunSettings
 from sidecar_core.tasks import TASKS
 
+DEEP: list[Any] = []
+for _ in range(5_000):
+    DEEP = [DEEP]
+
 
 def test_the_defaults_are_valid_and_name_a_task() -> None:
     assert RunSettings().validate() == RunSettings()
@@ -36,7 +40,12 @@ def test_limits_are_inclusive(name: str) -> None:
 
 @pytest.mark.parametrize("name", RANGES)
 @pytest.mark.parametrize(
-    "bad", ["below", "above", float("nan"), float("inf"), "4", None, True, [4], {"a": 1}]
+    "bad",
+    [
+        *("below", "above", float("nan"), float("inf"), 10**400, -(10**5000)),
+        *("4", None, True, [4], {"a": 1}, DEEP),
+    ],
+    ids=lambda bad: type(bad).__name__,
 )
 def test_numbers_outside_their_limits_or_of_another_type_are_named(name: str, bad: Any) -> None:
     limits = RANGES[name]

@@ -250,6 +250,7 @@ class _Run:
 
         start = self.clock.now() - self.spent.suspended
         yield PhaseChanged("tagging", self.clock.now())
+        self._check_stop()  # the first tagger makes two passes before it yields anything
         for event in self._tag(None if self.draft_lost else draft, summary.text):
             yield event
             self._check_stop()

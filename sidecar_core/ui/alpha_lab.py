@@ -47,7 +47,7 @@ class _Lab:
         self.article = article
 
     def build(self) -> None:
-        self.session = gr.State(LabSession(), delete_callback=LabSession.close)
+        self.session = gr.State(LabSession())
         self.outbox = gr.Textbox(visible="hidden", elem_id="lab-outbox", label="Lab outbox")
         with gr.Row(elem_id="lab"):
             with gr.Column(elem_id="lab-input", elem_classes="card", min_width=280):

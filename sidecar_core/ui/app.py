@@ -89,7 +89,7 @@ class _Page:
         self.recordings = Recordings(recordings, examples)
 
     def build(self, demo: Any) -> None:
-        self.session = gr.State(Session(), delete_callback=Session.close)
+        self.session = gr.State(Session())
         self.outbox = gr.Textbox(visible="hidden", elem_id="outbox", label="Outbox")
         with gr.Row(elem_id="top"):
             html(words.TITLE, elem_id="title")

@@ -20,7 +20,7 @@ MAX_RUNS = 24
 
 def article_key(article: str) -> str:
     """Names an article without keeping it."""
-    return hashlib.sha256(clean(article).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(clean(article).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,6 @@ class Tab:
             raise SidecarError(f"A {what} is under way in this tab already; stop it first.")
         self.stop = threading.Event()
         return self.stop
-
-    def close(self) -> None:
-        """The tab is gone: whatever still runs for it should end."""
-        self.stop.set()
 
 
 class Session(Tab):

@@ -60,7 +60,7 @@ class _Lab:
         self.host, self.article, self.page = host, article, page
 
     def build(self) -> None:
-        self.session = gr.State(TagLabSession(), delete_callback=TagLabSession.close)
+        self.session = gr.State(TagLabSession())
         self.outbox = gr.Textbox(visible="hidden", elem_id="leak-outbox", label="Leak outbox")
         with gr.Row(elem_id="leak", elem_classes="tag-lab"):
             with gr.Column(elem_classes="card", min_width=280):

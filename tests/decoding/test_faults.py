@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
+import torch
 
 from sidecar_core.decoding import engine as engine_module
 from sidecar_core.decoding.cache import SegmentedCache
@@ -25,11 +26,16 @@ from sidecar_core.events import (
     TokenDrafted,
 )
 from sidecar_core.experiments.alpha import measure
+from sidecar_core.experiments.conditions import choose
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.forced import prefix_cache
+from sidecar_core.experiments.leak import leak_test
+from sidecar_core.experiments.leak_report import Forced, LeakSettings
+from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import InMemory
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
+from sidecar_core.tasks import HASHTAGS
 from sidecar_core.terminal import TerminalView
 from tests.faults import OUT_OF_MEMORY, before_each_pass, failing, not_finite
 from tests.tiny_pair import tiny_engine
@@ -272,6 +278,35 @@ def test_an_article_on_which_a_model_fails_is_skipped_and_the_next_is_measured(e
             broken = broken and not isinstance(item, Skipped)
     assert [s.where for s in found if isinstance(s, Skipped)] == ["one"]
     assert found[-1].id == "two"
+
+
+@pytest.mark.parametrize("work", [measure, leak_test])
+def test_labs_let_everything_go_where_memory_runs_out(engine, work):
+    """While the draft reads the summary, behind what the engine's own runs guard."""
+    lacks_memory = False
+
+    def action(number: int) -> None:
+        if lacks_memory:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    conditions = choose(["masked"], engine, HASHTAGS)
+    items = {
+        measure: lambda: measure(engine, [Document("one", ARTICLE)], conditions, max_tokens=8),
+        leak_test: lambda: leak_test(engine, Document("one", ARTICLE), LeakSettings(samples=2)),
+    }[work]()
+    kept, told = 0, ""
+    with before_each_pass(engine.pair.draft, action):
+        try:
+            for item in items:
+                stage = item.stage if isinstance(item, Step) else ""
+                if isinstance(item, Forced) or stage == "the target reads the summary":
+                    kept, lacks_memory = engine.store.nbytes, True
+                told = item.why if isinstance(item, Skipped) else told
+        except OutOfMemory as error:
+            told = str(error)
+    assert "Out of memory" in told
+    assert kept > 0
+    assert engine.store.nbytes == 0
 
 
 @pytest.mark.parametrize("role", ["target", "draft"])

@@ -84,10 +84,12 @@ def test_u_of_one_accepts_where_p_equals_q_and_never_where_p_is_zero():
     assert not accepts(0.0, 0.3, 1e-12)
 
 
-def test_u_is_never_zero():
+def test_u_is_never_zero(monkeypatch):
     draws = [uniform(generator(seed)) for seed in range(200)]
     assert min(draws) > 0
     assert max(draws) <= 1
+    monkeypatch.setattr(torch, "rand", lambda *_, **__: torch.zeros(1))  # the least that it gives
+    assert uniform(generator()) == 1
 
 
 def test_the_residual_of_equal_distributions_is_still_a_distribution():

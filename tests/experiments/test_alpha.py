@@ -15,7 +15,7 @@ from sidecar_core.experiments.conditions import CONTROLS, STANDARD, choose
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.pooling import pool
 from sidecar_core.experiments.readings import DocumentAlpha, Live, Reading, Step
-from sidecar_core.experiments.records import Records, condition_key
+from sidecar_core.experiments.records import InMemory, Record, Records, condition_key
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
@@ -34,7 +34,7 @@ def results(
     engine: Engine,
     documents: Sequence[Document] = DOCUMENTS,
     names: Sequence[str] = ALL,
-    records: Records | None = None,
+    records: Records | InMemory | None = None,
     max_tokens: int = TOKENS,
 ) -> list[DocumentAlpha | Skipped]:
     items = measure(
@@ -93,6 +93,30 @@ def test_stop_ends_the_measurement_and_keeps_what_is_done(engine):
     items = measure(engine, DOCUMENTS, conditions, max_tokens=TOKENS, stop=lambda: len(done) == 1)
     done.extend(item for item in items if isinstance(item, DocumentAlpha))
     assert [r.id for r in done] == ["story-0"]
+
+
+def test_a_stop_is_heard_among_articles_that_are_on_record(engine):
+    records, done = InMemory(), list[DocumentAlpha]()
+    results(engine, names=["identical"], records=records)
+    conditions = choose(["identical"], engine, HASHTAGS)
+    items = measure(
+        engine,
+        DOCUMENTS,
+        conditions,
+        max_tokens=TOKENS,
+        records=records,
+        stop=lambda: len(done) == 1,
+    )
+    done.extend(item for item in items if isinstance(item, DocumentAlpha))
+    assert [r.id for r in done] == ["story-0"]
+
+
+def test_records_in_memory_are_the_latest_only():
+    records = InMemory(capacity=2)
+    record = Record((1,), "stop", Live(4, 1, 1, 1, 1, 1.0))
+    for key in "abc":
+        records.save(key, record)
+    assert [records.load(key) for key in "abc"] == [None, record, record]
 
 
 # --- kept on disk -----------------------------------------------------------------------------

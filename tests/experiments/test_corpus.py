@@ -41,6 +41,7 @@ def test_bad_lines_are_named_by_file_and_line_and_the_good_ones_are_kept(tmp_pat
         {"id": "d", "text": 5},
         {"id": "a", "text": "Another with the same id."},
         {"id": "e", "text": "Good as well."},
+        "[" * 90_000,
     )
     found = read_corpus([path])
     assert [d.id for d in found.documents] == ["a", "e"]
@@ -52,6 +53,7 @@ def test_bad_lines_are_named_by_file_and_line_and_the_good_ones_are_kept(tmp_pat
         Skipped(f"{path}:6", "its text is empty"),
         Skipped(f"{path}:7", "its text is not a string"),
         Skipped(f"{path}:8", "the id 'a' came before"),
+        Skipped(f"{path}:10", "the line is not JSON"),
     )
 
 

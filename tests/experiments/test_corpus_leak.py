@@ -96,7 +96,7 @@ def test_a_corpus_runs_through_all_articles_and_passes_over_what_cannot_be_used(
 
 
 def test_stop_ends_a_corpus_at_once():
-    documents = [Document(str(n), "The council voted on Tuesday.") for n in range(3)]
+    documents = iter([Document(str(n), "The council voted on Tuesday.") for n in range(3)])
     seen: list[object] = []
     for event in corpus_leak_test(
         tiny_engine(), documents, SETTINGS, stop=lambda: any(isinstance(e, Forced) for e in seen)
@@ -105,3 +105,4 @@ def test_stop_ends_a_corpus_at_once():
     assert sum(isinstance(e, Forced) for e in seen) == 1
     assert not any(isinstance(e, Skipped) for e in seen)
     assert isinstance(seen[-1], Step | Sampled)
+    assert next(documents).id == "1"  # nobody asked for it

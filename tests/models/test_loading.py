@@ -6,13 +6,21 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer, MistralConfig, T5Config
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    MistralConfig,
+    PreTrainedConfig,
+    T5Config,
+)
 
 from sidecar_core.__main__ import main
 from sidecar_core.decoding.engine import Engine
@@ -215,7 +223,9 @@ def test_a_damaged_gguf_file_is_one_clear_line_and_leaves_nothing(
     assert not list((cache / "models").glob("*"))
 
 
-def test_a_conversion_that_is_stopped_leaves_nothing_behind(gguf_file: Path, cache: Path) -> None:
+def test_a_stopped_conversion_ends_at_once_and_leaves_nothing(
+    gguf_file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Stop(Exception):
         pass
 
@@ -223,8 +233,17 @@ def test_a_conversion_that_is_stopped_leaves_nothing_behind(gguf_file: Path, cac
         if progress.done:
             raise Stop
 
+    workers: list[subprocess.Popen[str]] = []
+    original = subprocess.Popen
+
+    def watched(*args, **more):  # type: ignore[no-untyped-def]
+        workers.append(original(*args, **more))
+        return workers[-1]
+
+    monkeypatch.setattr(convert.subprocess, "Popen", watched)
     with pytest.raises(Stop):
         load_pair(f"{gguf_file},{gguf_file}", precision="fp32", progress=stop)
+    assert [worker.poll() for worker in workers] == [-signal.SIGKILL]
     assert not list((cache / "models").glob("*"))
 
 
@@ -305,11 +324,37 @@ def test_a_model_that_masks_would_break_is_refused(
 ) -> None:
     file = folders[0] / "config.json"
     change = {**change, "architectures": change.get("architectures") or ["SomeForCausalLM"]}
-    (folders[0] / "evil.py").write_text("raise RuntimeError('this ran')")
+    ran = folders[0] / "ran"
+    (folders[0] / "evil.py").write_text(f"open({str(ran)!r}, 'w')")
     before = {} if "model_type" in change else json.loads(file.read_text())
     file.write_text(json.dumps({**before, **change}))
     with pytest.raises(SidecarError, match=told):
         load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+    assert not ran.exists()
+
+
+def test_a_model_that_masks_would_break_is_refused_before_it_is_converted(
+    folders: tuple[Path, Path], cache: Path
+) -> None:
+    make_another_kind(MistralConfig(sliding_window=64, **SMALL), folders[0])
+    with pytest.raises(SidecarError, match="sliding window of 64"):
+        load_pair(f"{folders[0]},{folders[1]}", precision="int8")
+    assert not (cache / "models").exists()
+
+
+def test_a_model_that_masks_would_break_is_refused_once_its_file_is_unpacked(
+    folders: tuple[Path, Path], gguf_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_another_kind(MistralConfig(sliding_window=64, **SMALL), folders[0])
+    monkeypatch.setattr(loading, "convert", lambda *_: folders[0])
+    with pytest.raises(SidecarError, match="sliding window of 64"):
+        load_pair(f"{gguf_file},{gguf_file}", precision="int8")
+
+
+def make_another_kind(config: PreTrainedConfig, folder: Path) -> None:
+    """Make the model in `folder` one of another kind."""
+    described = config.to_dict() | {"architectures": ["SomeForCausalLM"]}
+    (folder / "config.json").write_text(json.dumps(described))
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
@@ -320,9 +365,13 @@ def test_a_folder_that_lacks_a_file_is_told_which(folders: tuple[Path, Path], fi
 
 
 def test_pickled_weights_are_never_read(folders: tuple[Path, Path]) -> None:
-    (folders[1] / "model.safetensors").rename(folders[1] / "pytorch_model.bin")
+    file = folders[1] / "model.safetensors"
+    torch.save(load_file(file), folders[1] / "pytorch_model.bin")
+    file.unlink()
     with pytest.raises(SidecarError, match="safetensors"):
         load_pair(f"{folders[0]},{folders[1]}", precision="fp32")
+    with pytest.raises(SidecarError, match="safetensors"):
+        load_network(folders[1], "fp32", torch.device("cpu"))
 
 
 def test_weights_that_lack_a_tensor_are_refused_rather_than_made_up(

@@ -199,7 +199,7 @@ def test_auto_does_not_wait_for_a_hub_that_hangs(
     hub_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hang = threading.Event()
-    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: hang.wait())
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: hang.wait(20))
     assert not sources.hub_answers("some/model", patience=0.05)
     hang.set()
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.experiments import alpha
 from sidecar_core.experiments.alpha import measure
 from sidecar_core.experiments.conditions import ABOUT, choose
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.pooling import pool
-from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha
+from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
 from sidecar_core.experiments.sweep import LENGTHS, pool_sweep, sweep_conditions
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.ui import alpha_figures as figures
@@ -217,6 +218,26 @@ def test_a_closed_tab_frees_the_models_and_the_session(host):
     ticket = host.turnstile.enter()
     assert host.turnstile.ahead(ticket) == 0
     host.turnstile.leave(ticket)
+
+
+def test_work_ends_before_its_place_at_the_models_is_given_up(host, monkeypatch):
+    """Also where the page breaks, whose error holds on to all that was under way."""
+    places = []
+
+    def work(*_: Any, **__: Any) -> Iterator[Step]:
+        try:
+            yield Step("one", "the target reads the article", 1, 2)
+        finally:
+            places.append(len(host.turnstile))
+
+    def breaks(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(alpha, "measure", work)
+    monkeypatch.setattr(Measurement, "add", breaks)
+    with pytest.raises(SidecarError, match="ZeroDivisionError"):
+        views(host, LabSession(), *DOCUMENTS)
+    assert places == [1]
 
 
 def test_a_measurement_that_takes_too_long_ends_and_says_why(host, monkeypatch):

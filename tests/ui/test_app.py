@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import threading
 from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import pytest
 from gradio.utils import diff
 
@@ -14,13 +17,14 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.events import TokenBonus, TokenCorrected, TokenDrafted
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import words
-from sidecar_core.ui.app import _models, _outputs, launch_arguments
+from sidecar_core.ui.app import _models, _outputs, _Page, launch_arguments
 from sidecar_core.ui.controls import ORDER, settings_of, values_of
+from sidecar_core.ui.examples import read_upload
 from sidecar_core.ui.live import LiveRun
-from sidecar_core.ui.model_host import HostStatus
+from sidecar_core.ui.model_host import HostStatus, ModelHost
 from sidecar_core.ui.options import parse
 from tests.ui.conftest import Served
-from tests.ui.runs import one_round, whole_run
+from tests.ui.runs import HOSTILE, ScriptedEngine, one_round, whole_run
 
 ROUNDS: tuple[Any, ...] = (
     ([(" listeria", 0.91), (" found", 0.83)], (" and", 0.3), " patients"),
@@ -95,6 +99,46 @@ def test_settings_out_of_range_are_refused_and_the_next_run_works(
 def test_an_error_reaches_the_client_in_its_own_words(client: Any, served: Served) -> None:
     with pytest.raises(Exception, match="too long"):
         client.predict("word " * 500, *values(), api_name="/run")
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> _Page:
+    """A page's handlers, without the page."""
+    host = ModelHost(lambda progress: (ScriptedEngine(), "scripted"))
+    host.load_here()
+    return _Page(host, (), tmp_path)
+
+
+def test_a_huge_article_is_not_tokenised_to_be_counted(page: _Page) -> None:
+    engine: Any = page.host.engine()
+    read: list[int] = []
+    engine.prompts.plain = lambda text: read.append(len(text)) or ()
+    assert "at most 200,000" in page.look("x" * (MAX_ARTICLE_CHARS + 1), *values())[0]
+    assert read == []
+    page.look("x" * MAX_ARTICLE_CHARS, *values())
+    assert read == [MAX_ARTICLE_CHARS]
+
+
+def test_a_huge_article_is_not_tokenised_to_be_cut(page: _Page) -> None:
+    engine: Any = page.host.engine()
+    engine.prompts.first_tokens = None
+    with pytest.raises(gr.Error, match="the limit is 200,000"):
+        page.first_tokens("x" * (MAX_ARTICLE_CHARS + 1), *values())
+
+
+def test_an_unknown_task_is_refused_before_it_takes_a_place() -> None:
+    with pytest.raises(SidecarError, match="There is no task 'juggling'"):
+        settings_of(*values(task="juggling"))
+
+
+def test_an_uploaded_text_is_refused_by_its_size() -> None:
+    with pytest.raises(SidecarError, match=r"800,001 bytes; .* 200,000 characters"):
+        read_upload(b"x" * (4 * MAX_ARTICLE_CHARS + 1))
+
+
+def test_markup_in_a_link_is_text(page: _Page) -> None:
+    asked: Any = SimpleNamespace(query_params={"task": HOSTILE})
+    assert HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in page.open(asked)[-1]
 
 
 def test_two_clients_see_only_their_own(served: Served) -> None:

@@ -11,8 +11,10 @@ import pytest
 from gradio.utils import get_upload_folder
 
 from sidecar_core.settings import RunSettings
+from sidecar_core.ui import app
 from sidecar_core.ui.controls import ORDER, values_of
-from tests.ui.conftest import Served
+from tests.ui.conftest import Served, options
+from tests.ui.test_live import until
 
 ARTICLE = "The plant closed."
 SUMMARISE: dict[str, Any] = {
@@ -143,3 +145,12 @@ def test_names_of_uploads_stay_inside_the_upload_folder(served: Served, name: st
 def test_a_huge_upload_is_refused_by_its_size(served: Served) -> None:
     assert upload(served, "huge.txt", b"\0" * 8_000_000).status_code == 413
     assert works(served)
+
+
+def test_an_uploaded_file_is_deleted_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "KEEP_UPLOADS", 1)
+    served = Served(options())
+    (path,) = upload(served, "mine.txt", b"mine").json()
+    assert Path(path).read_bytes() == b"mine"
+    until(lambda: not Path(path).exists(), seconds=30)
+    served.demo.close(verbose=False)

@@ -89,7 +89,10 @@ def test_every_value_is_finite_and_plain(overlap: float) -> None:
 
 def test_a_label_is_text() -> None:
     run = series(whole_run())
-    assert HOSTILE not in alpha_figure(run, [(HOSTILE, run)]).to_json()
+    figure = alpha_figure(run, [(HOSTILE, run)], HOSTILE)
+    names = [note.text for note in figure.layout.annotations]
+    assert len(names) == 2
+    assert all("img" in name and "<" not in name for name in names)
 
 
 def cell(settings: RunSettings, row: int, column: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import itertools
 import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,6 +21,7 @@ from sidecar_core.report import RunReport
 from sidecar_core.scenarios import BY_KEY
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.ui import live
+from sidecar_core.ui import session as session_module
 from sidecar_core.ui.live import View
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.render import tiles
@@ -179,10 +183,10 @@ def test_a_lost_draft_is_told_while_the_target_goes_on_and_at_the_end() -> None:
     assert "the target went on alone" in seen[-1]
 
 
-@pytest.mark.parametrize("article", ["", " \n\t ", "x" * (MAX_ARTICLE_CHARS + 1)])
-def test_blank_and_huge_articles_never_reach_the_engine(article: str) -> None:
+@pytest.mark.parametrize("article", ["", " \n\t ", "x" * (MAX_ARTICLE_CHARS + 1), 3, None, ["x"]])
+def test_blank_and_huge_articles_never_reach_the_engine(article: Any) -> None:
     engine = ScriptedEngine()
-    with pytest.raises(SidecarError):
+    with pytest.raises(SidecarError, match="article"):
         next(live.run(host_of(engine), Session(), article, RunSettings()))
     assert engine.calls == 0
 
@@ -317,6 +321,15 @@ def test_models_that_cannot_be_loaded_give_one_line_and_are_tried_again() -> Non
     assert list(live.run(host, Session(), ARTICLE, RunSettings()))[-1].status["kind"] == "done"
 
 
+def test_a_run_does_not_wait_for_models_that_cannot_be_loaded() -> None:
+    def load(progress: object) -> tuple[ScriptedEngine, str]:
+        raise SidecarError("No network and no weights here; run fetch first.")
+
+    run = live.run(ModelHost(load), Session(), ARTICLE, RunSettings())
+    with pytest.raises(SidecarError, match="No network"):
+        list(itertools.islice(run, 100))
+
+
 def test_ended_runs_become_ghosts_and_lines_of_the_table_on_their_article_only() -> None:
     engine, session = ScriptedEngine(), Session()
     host = host_of(engine)
@@ -339,8 +352,10 @@ def test_runs_are_numbered_for_each_article_by_itself() -> None:
 
 def test_two_sessions_share_nothing() -> None:
     host = host_of(ScriptedEngine())
-    list(live.run(host, Session(), ARTICLE, RunSettings()))
-    last = list(live.run(host, Session(), ARTICLE, RunSettings()))[-1]
+    one = Session()
+    other = copy.deepcopy(one)  # as Gradio makes each tab's of the page's first value
+    list(live.run(host, one, ARTICLE, RunSettings()))
+    last = list(live.run(host, other, ARTICLE, RunSettings()))[-1]
     assert "#1" not in last.chart.to_json()
 
 
@@ -391,6 +406,7 @@ def test_nobody_is_told_that_somebody_else_ran_the_article() -> None:
         assert session.recording is not None
         reused = session.recording.started.reused_tokens
         said.append(("in memory" in last.status["message"], reused))
+    assert said == [(False, (0, 0)), (True, (99, 99))]
     assert session.recording is not None
     with pytest.raises(SidecarError):
         list(live.run(host, session, "word " * 500, RunSettings()))
@@ -402,3 +418,20 @@ def test_half_characters_in_an_article_do_not_reach_the_page() -> None:
     last = list(live.run(host, Session(), "A zebra \ud800 came.", RunSettings()))[-1]
     assert "zebra" in last.sidecar["list"]
     json.dumps(last.sidecar, ensure_ascii=False).encode()
+
+
+def test_a_page_that_stays_open_for_days_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "MAX_RUNS", 3)
+    host, session = host_of(ScriptedEngine()), Session()
+    for _ in range(5):
+        list(live.run(host, session, ARTICLE, RunSettings()))
+    assert [run.number for run in session.runs] == [3, 4, 5]
+
+
+def test_markup_in_what_came_out_of_a_scenario_is_text() -> None:
+    host = host_of(ScriptedEngine(lambda s: whole_run(s, tag="<arrow>")))
+    scenario = BY_KEY["leaky"]
+    settings = scenario.apply(RunSettings())
+    last = list(live.run(host, Session(), "The arrow line is gone.", settings, scenario))[-1]
+    assert "#&lt;arrow&gt; stands only in the document" in last.note
+    assert "<arrow>" not in last.note

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sidecar_core.events import Event, RoundStarted, TagsFinished, TagText, TokenEvent
+from sidecar_core.events import Event, RoundStarted, RunFailed, TagsFinished, TagText, TokenEvent
 from sidecar_core.recording import Recording, read_recording, record, write_recording
 from sidecar_core.report import RunReport
 from sidecar_core.ui.recording_page import SHOWN, recording_page
@@ -108,8 +108,17 @@ def test_whatever_a_file_brings_stays_text() -> None:
     usual = [name for name, _ in Page(recording_page(recorded())).elements]
     assert set(elements) <= set(usual)
     assert elements.count("script") == 2
+    assert page.count('"frames":') == 1  # whatever says {{data}}
     assert not any(name.startswith("on") for _, found in Page(page).elements for name in found)
     assert data_of(page)["frames"]
+
+
+def test_an_error_that_a_file_brings_is_text() -> None:
+    recording = recorded([*whole_run()[:9], RunFailed(ATTACK, 3.0)])
+    page = recording_page(read_recording(write_recording(recording)))
+    names = [name for name, _ in Page(page).elements]
+    assert "img" not in names
+    assert names.count("script") == 2
 
 
 def test_the_article_itself_is_not_in_it() -> None:

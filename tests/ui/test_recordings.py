@@ -15,6 +15,7 @@ from sidecar_core.recording import Recording, read_recording, record, write_reco
 from sidecar_core.report import RunReport
 from sidecar_core.scenarios import BY_KEY
 from sidecar_core.settings import RunSettings
+from sidecar_core.ui import recordings
 from sidecar_core.ui.app import build_demo, launch_arguments
 from sidecar_core.ui.model_host import ModelHost
 from tests.ui.conftest import PATIENCE, Served, free_port, options
@@ -222,6 +223,26 @@ def test_two_visitors_watch_at_once_and_never_touch_the_models(
     assert "some0" not in tabs[0].summary()
     assert "plant" not in tabs[1].summary()
     assert offering.engine.calls == 0
+
+
+def test_a_tab_that_is_closed_ends_its_replay(
+    visit: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recordings, "AT_ONCE", 1)
+    served = Served(options(), folder)
+    try:
+        first, second = visit(served.url), visit(served.url)
+        watch(first, "Unending")
+        first.page.close()
+        choose(second, "The plant – Plain")
+        for _ in range(20):  # refused until the server heard that the first one is gone
+            second.page.click("#watch")
+            second.page.wait_for_timeout(1000)
+            if second.page.locator(".recorded").count():
+                break
+        second.wait("done")
+    finally:
+        served.demo.close(verbose=False)
 
 
 def test_while_models_load_the_page_offers_recordings_and_plays_them(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
+import threading
 from collections.abc import Callable
 
+import gradio as gr
 import pytest
 
 from sidecar_core.events import (
@@ -23,7 +26,7 @@ from sidecar_core.settings import RunSettings
 from sidecar_core.ui import live
 from sidecar_core.ui.live import View
 from sidecar_core.ui.model_host import ModelHost
-from sidecar_core.ui.recordings import Shelf
+from sidecar_core.ui.recordings import AT_ONCE, Recordings, Shelf
 from sidecar_core.ui.replay import (
     MAX_SILENCE,
     SPEEDS,
@@ -311,3 +314,61 @@ def test_drafts_being_judged_are_shown_while_it_plays() -> None:
     seen = views(player_of())
     assert any(isinstance(e, TokenDrafted) for e in whole_run())
     assert all(view.stream["pending"] == "" for view in (seen[0], seen[-1]))
+
+
+# Whoever watches, and whoever leaves
+
+
+@pytest.fixture
+def page(tmp_path) -> Recordings:
+    """The recordings' part of a page; what it shows is the view alone."""
+    made = Recordings(tmp_path, ())
+    made.shown = lambda view: (view,)
+    return made
+
+
+def test_a_replay_that_is_left_frees_its_tab_and_its_place(page) -> None:
+    session, data = Session(), write_recording(recorded()).encode()
+    playing = page.on_upload(session, Player(), "", data)
+    next(playing)
+    assert session.busy.locked()
+    playing.close()
+    assert not session.busy.locked()
+    assert not session.replaying
+    assert all(page.places.acquire(blocking=False) for _ in range(AT_ONCE))
+
+
+def test_no_more_recordings_are_watched_at_a_time_than_threads_allow(page) -> None:
+    data = write_recording(recorded()).encode()
+    playing = [page.on_upload(Session(), Player(), "", data) for _ in range(AT_ONCE)]
+    for one in playing:
+        next(one)
+    session = Session()
+    with pytest.raises(gr.Error, match="try again"):
+        next(page.on_upload(session, Player(), "", data))
+    assert not session.busy.locked()
+    playing[0].close()
+    next(page.on_upload(session, Player(), "", data))
+
+
+def test_a_replay_gives_way_to_a_run(page) -> None:
+    session = Session()
+    long = [started(), *(e for n in range(40) for e in one_round(n, [("a", 1.0)]))]
+    playing = page.on_upload(session, Player(), "", write_recording(recorded(long)).encode())
+    next(playing)
+    watching = threading.Thread(target=lambda: list(playing))
+    watching.start()
+    host = ModelHost(lambda progress: (ScriptedEngine(), "scripted"))
+    assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
+    watching.join()
+
+
+def test_two_tabs_share_no_player() -> None:
+    assert copy.deepcopy(player_of()).recording is None
+
+
+def test_an_article_gets_into_a_saved_run_only_if_asked_for(page) -> None:
+    _, session = live_views(RunSettings(), "plain")
+    for save in (page.on_save, page.on_save_page):
+        assert "Broken Arrow" not in save(session, ARTICLE, False)
+    assert "Broken Arrow" in page.on_save(session, ARTICLE, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from starlette.routing import Route
 
 from sidecar_core import __version__
 from sidecar_core.errors import SidecarError
+from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui import logs
 from sidecar_core.ui.controls import values_of
@@ -168,6 +170,19 @@ def test_every_answer_has_the_headers(counting: Served, path: str) -> None:
         assert answer.headers[name] == value
 
 
+@pytest.mark.parametrize("path", ["docs", "redoc", "openapi.json"])
+def test_pages_that_load_scripts_from_elsewhere_are_not_served(counting: Served, path: str) -> None:
+    assert httpx.get(counting.url + path).status_code == 404
+
+
+def test_the_policy_names_no_other_host() -> None:
+    policy = security_headers("'self'")["Content-Security-Policy"]
+    directives = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert directives["default-src"] == "'self'"
+    own = {"'self'", "'none'", "'unsafe-inline'", "'unsafe-eval'", "data:", "blob:"}
+    assert {source for found in directives.values() for source in found.split()} <= own
+
+
 def test_sites_that_may_frame_the_page_can_be_chosen() -> None:
     policy = security_headers("https://example.org")["Content-Security-Policy"]
     assert policy.endswith("; frame-ancestors https://example.org")
@@ -214,6 +229,13 @@ def test_a_client_needs_the_password(locked: Served, given: tuple[str, str] | No
     assert locked.engine.calls == 0
 
 
+def test_a_token_that_the_login_never_gave_out_opens_nothing(locked: Served) -> None:
+    made_up = {f"access-token-{locked.demo.app.cookie_id}": "made up"}
+    for path in ("gradio_api/cancel", "gradio_api/queue/join"):
+        answer = httpx.post(locked.url + path, json={}, cookies=made_up)
+        assert answer.status_code == 401
+
+
 def test_a_client_with_the_password_can_run(locked: Served) -> None:
     assert summarise(Client(locked.url, verbose=False, auth=LOGIN))[0]["kind"] == "done"
 
@@ -235,7 +257,7 @@ def test_a_full_line_is_as_long_as_was_asked_for() -> None:
         host.turnstile.enter()
 
 
-def test_a_call_that_lacks_values_leaves_no_word_of_them_on_standard_error(
+def test_a_call_that_lacks_values_is_told_without_a_word_of_them_here_or_in_the_log(
     counting: Served, capfd: pytest.CaptureFixture[str]
 ) -> None:
     logs.quiet_gradio()
@@ -244,5 +266,28 @@ def test_a_call_that_lacks_values_leaves_no_word_of_them_on_standard_error(
     )
     if answer.status_code == 200:
         event = answer.json()["event_id"]
-        httpx.get(f"{counting.url}gradio_api/call/summarise/{event}", timeout=30)
+        answer = httpx.get(f"{counting.url}gradio_api/call/summarise/{event}", timeout=30)
+    assert "takes 8 values" in answer.text
+    assert "Zanzibar" not in answer.text
     assert "Zanzibar" not in "".join(capfd.readouterr())
+
+
+def test_a_handler_that_fails_is_written_down_without_its_message(
+    counting: Served, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(self: RunReport) -> Any:
+        raise ValueError("cannot write Zanzibar pelicans")
+
+    monkeypatch.setattr(RunReport, "as_dict", breaks)
+    for name in ("handlers", "level", "propagate"):  # put back at the end
+        logger = logging.getLogger(logs.NAME)
+        monkeypatch.setattr(logger, name, getattr(logger, name))
+    logs.set_up("text")
+    values = ["The plant closed.", "hashtags", True, 20, 0.0, 0, "", ""]
+    asked = httpx.post(
+        f"{counting.url}gradio_api/call/summarise", json={"data": values}, timeout=30
+    )
+    httpx.get(f"{counting.url}gradio_api/call/summarise/{asked.json()['event_id']}", timeout=30)
+    written = "".join(capfd.readouterr())
+    assert "A handler failed" in written
+    assert "Zanzibar" not in written

@@ -107,7 +107,7 @@ def silent() -> Iterator[str]:
 def test_a_signal_during_a_download_ends_it_and_what_it_started(
     tmp_path: Path, silent: str
 ) -> None:
-    env = environment(tmp_path, SIDECAR_PAIR="coder", PIP_INDEX_URL=silent)
+    env = environment(tmp_path, SIDECAR_PAIR="coder", PIP_INDEX_URL=silent, PIP_TIMEOUT="900")
     del env["PIP_NO_INDEX"]
     with running(tmp_path / "log", free_port(), env) as app:
         app.until("loading")
@@ -115,7 +115,7 @@ def test_a_signal_during_a_download_ends_it_and_what_it_started(
         app.process.send_signal(signal.SIGTERM)
         assert app.end() == 0
     assert "Traceback" not in app.output
-    gone, alive = psutil.wait_procs(children, PATIENCE)
+    gone, alive = psutil.wait_procs(children, 60)  # pip by itself would wait for 900
     assert not alive
     assert len(gone) == len(children)
 

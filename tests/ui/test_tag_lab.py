@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -16,6 +17,7 @@ import pytest
 
 from sidecar_core.decoding.batch import Sample
 from sidecar_core.errors import SidecarError
+from sidecar_core.experiments import leak
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.cost import PART3, Lengths, Scenario, rows
 from sidecar_core.experiments.devices import DEVICES, SHAPES
@@ -27,6 +29,7 @@ from sidecar_core.experiments.leak_report import (
     LeakSettings,
     Sampled,
 )
+from sidecar_core.experiments.readings import Step
 from sidecar_core.settings import RunSettings
 from sidecar_core.ui import leak_run
 from sidecar_core.ui.app import build_demo, launch_arguments
@@ -35,7 +38,7 @@ from sidecar_core.ui.figures import Series
 from sidecar_core.ui.leak_run import STAYS, TagLabSession, View, run
 from sidecar_core.ui.model_host import ModelHost
 from sidecar_core.ui.session import RunRecord, Session
-from sidecar_core.ui.tag_lab import TAGGER, _Lab
+from sidecar_core.ui.tag_lab import MAX_SAMPLES, TAGGER, _Lab
 from sidecar_core.ui.tag_views import cost_view, leak_view
 from tests.experiments.test_cost import finished_run
 from tests.tiny_pair import tiny_engine
@@ -184,6 +187,26 @@ def test_a_closed_tab_frees_the_models_and_the_session(host):
     host.turnstile.leave(ticket)
 
 
+def test_work_ends_before_its_place_at_the_models_is_given_up(host, monkeypatch):
+    """Also where the page breaks, whose error holds on to all that was under way."""
+    places = []
+
+    def work(*_: Any, **__: Any) -> Iterator[Step]:
+        try:
+            yield Step("one", "the draft reads the article", 1, 2)
+        finally:
+            places.append(len(host.turnstile))
+
+    def breaks(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(leak, "leak_test", work)
+    monkeypatch.setattr(LeakReport, "add", breaks)
+    with pytest.raises(SidecarError, match="ZeroDivisionError"):
+        views(host, TagLabSession())
+    assert places == [1]
+
+
 def test_a_test_that_takes_too_long_ends_and_says_why(host, monkeypatch):
     monkeypatch.setattr(host, "lab_seconds", 0.0)
     last = views(host, TagLabSession())[-1]
@@ -278,6 +301,13 @@ def test_an_impossible_choice_is_a_clear_line_and_no_crash(lab):
         choices = [*CHOICES[:place], value, *CHOICES[place + 1 :]]
         with pytest.raises(gr.Error):
             lab.cost_of(*choices)
+
+
+def test_a_program_cannot_ask_for_more_samples_than_the_page(lab, monkeypatch):
+    asked = []
+    monkeypatch.setattr(leak_run, "run", lambda *arguments: asked.append(arguments[3]) or iter(()))
+    list(lab.sample(TagLabSession(), ARTICLE, "", "", 5_000, 0.7, SimpleNamespace(session_hash="")))
+    assert [settings.samples for settings in asked] == [MAX_SAMPLES]
 
 
 def test_an_emptied_rent_is_the_list_price(lab):

@@ -6,7 +6,10 @@ import pytest
 
 from sidecar_core.events import TagsFinished, TagsSkipped, TagText
 from sidecar_core.report import RunReport, TaggerReport
+from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import FREE, TASKS
+from sidecar_core.ui.live import LiveRun
+from sidecar_core.ui.runs import runs_table
 from sidecar_core.ui.tags import NOUNS, SIGNS, bytes_text, column
 from tests.ui.runs import HOSTILE
 
@@ -55,6 +58,8 @@ def test_markup_in_tags_passages_and_raw_output_is_text() -> None:
     shown = column(sidecar(finished(HOSTILE)), SUMMARY, HOSTILE)
     raw = column(sidecar(TagText("sidecar", 1, HOSTILE, 0.1)), "", "")["raw"]
     assert "<img" not in shown["list"] + raw
+    useless = TagsFinished("sidecar", HOSTILE, (), HOSTILE, 68, 3_700_000, 30, 1.25)
+    assert "<img" not in column(sidecar(useless), "", "")["raw"]
 
 
 def test_bytes_read_in_their_best_unit() -> None:
@@ -83,3 +88,5 @@ def test_every_task_has_a_name_for_its_result() -> None:
 
 def test_the_name_of_an_unknown_task_is_text() -> None:
     assert column(sidecar(finished("x")), "", "", HOSTILE)["what"].startswith("&lt;img")
+    run = LiveRun("", RunSettings(task=HOSTILE))
+    assert "<img" not in runs_table([run.record(1)])

@@ -73,6 +73,17 @@ def test_one_visitor_has_one_place_and_strangers_have_any_number() -> None:
     line.enter("ann")
 
 
+def test_only_who_is_gone_is_stopped() -> None:
+    line = Turnstile()
+    stops = {name: threading.Event() for name in ("ann", "bob")}
+    for name, stop in stops.items():
+        line.enter(name, stop)
+    stranger = threading.Event()
+    line.enter(None, stranger)
+    line.gone("bob")
+    assert [stops["ann"].is_set(), stops["bob"].is_set(), stranger.is_set()] == [False, True, False]
+
+
 def test_who_steps_back_lets_the_others_pass_and_keeps_a_place_in_a_full_line() -> None:
     line = Turnstile(max_waiting=1)
     lab, other = line.enter("lab"), line.enter()

@@ -246,3 +246,11 @@ def test_what_nobody_foresaw_before_a_run_began_is_a_failure_and_written_down(
         run(host)
     assert [end.outcome for end in heard.ends] == ["failed"]
     assert "ZeroDivisionError" in written.getvalue()
+
+    def unreadable(article: str) -> None:
+        raise ValueError(f"cannot read {article}")
+
+    monkeypatch.setattr(live, "check_size", unreadable)
+    with pytest.raises(SidecarError, match="ValueError") as caught:
+        run(host)
+    assert "Zanzibar" not in str(caught.value) + written.getvalue()

@@ -46,12 +46,14 @@ class Spaces:
         self.asked: list[int] = []
         self.refusal: Exception | None = None
         self.closed = 0
+        self.running: list[Iterator[Any]] = []
+        """Held as a scheduler would hold them, so that nobody else's letting go ends them."""
 
     def GPU(self, duration: Callable[..., int]) -> Any:
         def decorate(task: Callable[..., Iterator[Any]]) -> Any:
             assert inspect.isgeneratorfunction(task)
 
-            def remote(*arguments: Any) -> Iterator[Any]:
+            def work(*arguments: Any) -> Iterator[Any]:
                 self.asked.append(duration(*arguments))
                 if self.refusal:
                     raise self.refusal
@@ -62,6 +64,10 @@ class Spaces:
                 finally:
                     items.close()  # type: ignore[attr-defined]
                     self.closed += 1
+
+            def remote(*arguments: Any) -> Iterator[Any]:
+                self.running.append(work(*arguments))
+                return self.running[-1]
 
             return remote
 
