@@ -141,7 +141,7 @@ GUARDS = (
         "ui/live.py",
         "        turn.keep()\n",
         "",
-        "ui/test_live.py::test_runs_of_many_visitors_never_overlap_and_all_are_answered",
+        "ui/test_live.py::test_a_closed_tab_keeps_its_place_until_the_engines_last_step_is_over",
     ),
     Guard(
         "an engine that fails and keeps its place",

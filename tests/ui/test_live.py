@@ -126,6 +126,25 @@ def test_a_tab_is_free_once_its_last_view_was_shown_and_the_models_before() -> N
     assert len(session.runs) == 1
 
 
+def test_a_closed_tab_keeps_its_place_until_the_engines_last_step_is_over() -> None:
+    engine = ScriptedEngine()
+    engine.pause = 0.3
+    host = host_of(engine)
+    shown = live.run(host, Session(), ARTICLE, RunSettings())
+    while not engine.active:
+        next(shown)
+    shown.close()
+    steps = 0
+    while True:
+        held = len(host.turnstile)
+        if not engine.active:
+            break
+        assert held == 1
+        steps += 1
+    assert steps
+    until(lambda: len(host.turnstile) == 0)
+
+
 def test_an_error_before_the_first_event_frees_everything() -> None:
     host, session = host_of(ScriptedEngine()), Session()
     with pytest.raises(SidecarError, match="too long"):
