@@ -113,6 +113,7 @@
 
   // The view follows the stream only while the reader is at its end.
   let pinned = true;
+  let end = 0; // where it was put last; a reader above it has moved, whose event may still come
   document.addEventListener(
     "scroll",
     (event) => {
@@ -124,8 +125,11 @@
   new MutationObserver(() => {
     const box = document.getElementById("summary");
     if (!box) return;
-    if (box.scrollHeight <= box.clientHeight) pinned = true;
+    const lowest = box.scrollHeight - box.clientHeight;
+    if (lowest <= 0) pinned = true;
+    else if (box.scrollTop < Math.min(end, lowest) - 24) pinned = false;
     if (pinned) box.scrollTop = box.scrollHeight;
+    end = box.scrollTop;
   }).observe(root, { childList: true, subtree: true, characterData: true });
 
   // Touch has no hovering: a tap on anything with a title shows it for a moment.
