@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -57,16 +58,12 @@ def forward(
         places = torch.tensor(position, device=device)
     if mask is None and count > 1:
         mask = causal_mask(count, past, device)
-    network = model.network if rows else model.network.base_model
     inputs = {"input_ids": tokens, "position_ids": places[None], "attention_mask": mask}
-    options = {"logits_to_keep": rows} if rows else {}
     try:
-        output = network(**inputs, cache=cache, use_cache=True, **options)
-        numbers = output.logits.float() if rows else output.last_hidden_state
-        _check_finite(model, numbers)
-    except Exception as error:
+        numbers = _numbers(model, cache, inputs, rows)
+    except SidecarError:
         cache.drop_undeclared()
-        raise _told(model, past + count, error) from error
+        raise
     for name, columns in [(segment, count)] if isinstance(segment, str) else segment:
         cache.declare(name, columns)
     if not rows:
@@ -74,19 +71,30 @@ def forward(
     return numbers if batched else numbers[0]
 
 
-def _told(model: LoadedModel, tokens: int, error: Exception) -> SidecarError:
-    """What a failed pass behind so many tokens is to the user."""
-    if isinstance(error, ModelFailed):
-        return error
-    if is_out_of_memory(error):
-        return OutOfMemory(
-            f"Out of memory while {model.name} read {tokens} tokens; "
-            "use a shorter article or a smaller pair."
-        )
-    log.error("%s failed in its forward pass", model.name, exc_info=error)
-    return ModelFailed(
-        f"{model.name} failed in its forward pass ({type(error).__name__}). Another run may work."
-    )
+def _numbers(
+    model: LoadedModel, cache: SegmentedCache, inputs: dict[str, Any], rows: int
+) -> torch.Tensor:
+    """Logits [batch, rows, vocabulary], or hidden states [batch, n, width] where `rows` is 0; known
+    to be finite. Raises as `forward` does, and may leave columns in the cache."""
+    network = model.network if rows else model.network.base_model
+    options = {"logits_to_keep": rows} if rows else {}
+    try:
+        output = network(**inputs, cache=cache, use_cache=True, **options)
+        numbers: torch.Tensor = output.logits.float() if rows else output.last_hidden_state
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise OutOfMemory(
+                f"Out of memory while {model.name} read "
+                f"{cache.length + inputs['input_ids'].shape[1]} tokens; "
+                "use a shorter article or a smaller pair."
+            ) from error
+        log.error("%s failed in its forward pass", model.name, exc_info=error)
+        raise ModelFailed(
+            f"{model.name} failed in its forward pass ({type(error).__name__}). "
+            "Another run may work."
+        ) from error
+    _check_finite(model, numbers)
+    return numbers
 
 
 def _check_finite(model: LoadedModel, numbers: torch.Tensor) -> None:

@@ -20,8 +20,8 @@ GUARDS = (
     Guard(
         "memory that runs out in a pass, told as a traceback",
         "decoding/passes.py",
-        "    if is_out_of_memory(error):",
-        "    if False:",
+        "        if is_out_of_memory(error):",
+        "        if False:",
         f"{RUNS}::test_out_of_memory_says_what_to_do_and_lets_everything_go",
     ),
     Guard(
@@ -79,14 +79,14 @@ GUARDS = (
     Guard(
         "logits that are not finite",
         "decoding/passes.py",
-        "        _check_finite(model, numbers)\n",
+        "    _check_finite(model, numbers)\n",
         "",
         "decoding/test_speculative.py::test_logits_that_are_no_numbers_end_in_a_clear_error",
     ),
     Guard(
         "hidden states that are not finite, and their columns",
         "decoding/passes.py",
-        "        _check_finite(model, numbers)\n",
+        "    _check_finite(model, numbers)\n",
         "",
         f"{RUNS}::test_columns_that_are_not_finite_are_never_kept_for_others",
     ),
