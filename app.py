@@ -1,7 +1,7 @@
 """Opens the page: options, models in the background, then the server.
 
 `python app.py` listens at once; the models load meanwhile. Every option has an environment
-variable, for hosts that start the app without arguments (`sidecar_core/ui/options.py`).
+variable, for hosts that start the app without arguments (`sidecar_core/server/options.py`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import os
 import sys
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.ui.address import check_address
-from sidecar_core.ui.options import Options, parse
-from sidecar_core.ui.shutdown import RUNS_SECONDS, Shutdown
+from sidecar_core.server.address import check_address
+from sidecar_core.server.options import Options, parse
+from sidecar_core.server.shutdown import RUNS_SECONDS, Shutdown
 
 
 def main() -> None:
@@ -30,10 +30,11 @@ def serve(options: Options, shutdown: Shutdown) -> None:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     # These come late: Gradio reads the environment, which had to be checked first, and takes
     # seconds. And `zero_gpu` goes before all that may import torch.
-    from sidecar_core.ui import zero_gpu  # isort: split
-    from sidecar_core.ui import logs, memory, serving
-    from sidecar_core.ui.app import build_demo
-    from sidecar_core.ui.model_host import ModelHost, load_engine
+    from sidecar_core.host import zero_gpu  # isort: split
+    from sidecar_core.host.model_host import ModelHost, load_engine
+    from sidecar_core.page.page import build_demo, launch_arguments
+    from sidecar_core.server import launch as serving
+    from sidecar_core.server import logs, memory
 
     memory.few_arenas()
     logs.set_up(options.log)
@@ -45,7 +46,11 @@ def serve(options: Options, shutdown: Shutdown) -> None:
         host.start()
     demo = build_demo(host)
     try:
-        demo.launch(prevent_thread_lock=True, **serving.launch_arguments(host, options))
+        demo.launch(
+            prevent_thread_lock=True,
+            **launch_arguments(options.max_waiting),
+            **serving.server_arguments(host, options),
+        )
     except OSError as error:
         raise SidecarError(f"The server cannot listen: {error}") from error
 

@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from sidecar_core import cli
+from sidecar_core import record_command as commands_record
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments import (
-    commands_alpha,
-    commands_bench,
-    commands_record,
-    commands_tags,
-)
+from sidecar_core.experiments import commands_tags
+from sidecar_core.experiments.alpha import command as commands_alpha
+from sidecar_core.experiments.bench import command as commands_bench
 from sidecar_core.files import log_file, read_text, save_text
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import TASKS, task_of
@@ -169,7 +167,7 @@ def replay_command(arguments: argparse.Namespace) -> dict[str, Any]:
     recording = read_recording(read_text(arguments.file))
     print(harmless(f"This is a recording: {recording.header.describe()}."), file=sys.stderr)
     if arguments.html:
-        from sidecar_core.ui.recording_page import recording_page
+        from sidecar_core.view.recording_page import recording_page
 
         save_text(arguments.html, recording_page(recording))
         print(f"{arguments.html} is written; open it in a browser.", file=sys.stderr)

@@ -11,6 +11,7 @@ Segments, in order: `head` (chat template up to the document), `document`, `inst
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unicodedata
@@ -165,6 +166,11 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)
     return text.strip().strip("\ufeff").strip()
+
+
+def article_key(article: str) -> str:
+    """Names an article without keeping it."""
+    return hashlib.sha256(clean(article).encode()).hexdigest()
 
 
 def check_text(text: str) -> str:

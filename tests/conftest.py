@@ -7,6 +7,8 @@ import pytest
 from sidecar_core.models.loading import load_pair
 from sidecar_core.models.pair import Pair
 
+pytest_plugins = ["tests.served"]
+
 
 @pytest.fixture(scope="session")
 def smol() -> Pair:

@@ -17,9 +17,9 @@ from sidecar_core.events import RunFailed, to_json
 from sidecar_core.models import loading
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 from tests.faults import before_each_pass, failing
+from tests.page.runs import whole_run
 from tests.test_files import FULL, needs_full_disk
 from tests.tiny_pair import tiny_engine
-from tests.ui.runs import whole_run
 
 ROOT = Path(__file__).parents[1]
 ARTICLE = "The council voted on Tuesday to replace the boilers."

@@ -28,17 +28,17 @@ from sidecar_core.events import (
     to_json,
 )
 from sidecar_core.experiments.corpus import read_jsonl as read_articles
+from sidecar_core.page.controls import ORDER, settings_of
+from sidecar_core.page.examples import read_upload
+from sidecar_core.page.links import FIELDS, from_query, to_query
 from sidecar_core.prompts import PromptBuilder, check_article
 from sidecar_core.report import RunReport, TaggerReport
 from sidecar_core.settings import RANGES, RunSettings
-from sidecar_core.ui import render
-from sidecar_core.ui.attention_map import attention_map
-from sidecar_core.ui.controls import ORDER, settings_of
-from sidecar_core.ui.examples import read_upload
-from sidecar_core.ui.links import FIELDS, from_query, to_query
-from sidecar_core.ui.live import LiveRun
-from sidecar_core.ui.runs import runs_table
-from sidecar_core.ui.tags import column
+from sidecar_core.view import render
+from sidecar_core.view.attention_map import attention_map
+from sidecar_core.view.run_view import LiveRun
+from sidecar_core.view.runs_table import runs_table
+from sidecar_core.view.tag_column import column
 from tests.toy_tokenizers import NOT_SPECIAL, SPECIAL, toy_tokenizer
 
 steady = settings(

@@ -23,6 +23,7 @@ from sidecar_core.events import (
     TokenEvent,
     to_json,
 )
+from sidecar_core.page.edge import told
 from sidecar_core.recording import (
     MAX_ARTICLE,
     MAX_BYTES,
@@ -37,8 +38,7 @@ from sidecar_core.recording import (
 )
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
-from sidecar_core.ui.edge import told
-from tests.ui.runs import HOSTILE, one_round, started, whole_run
+from tests.page.runs import HOSTILE, one_round, started, whole_run
 
 ARTICLE = "The plant closed. <b>The</b> line is gone. 🍦 \u2028 שלום"
 

@@ -17,8 +17,8 @@ from sidecar_core.settings import RunSettings
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine
     from sidecar_core.experiments.corpus import Corpus
-    from sidecar_core.experiments.cost import Lengths, Scenario
-    from sidecar_core.experiments.judge import ModelJudge
+    from sidecar_core.experiments.cost.model import Lengths, Scenario
+    from sidecar_core.experiments.judge.judge import ModelJudge
     from sidecar_core.models.pair import LoadedModel
 
 NOT_WITH_A_PRESET = (
@@ -100,9 +100,10 @@ def _register_cost(commands: Any) -> None:
 
 def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`leak`: one article sampled often, or the leak rate of a corpus."""
-    from sidecar_core.experiments import corpus_leak, leak
     from sidecar_core.experiments.corpus import read_corpus
-    from sidecar_core.experiments.leak_report import CONDITIONS, LeakReport, LeakSettings
+    from sidecar_core.experiments.leak import over_corpus as corpus_leak
+    from sidecar_core.experiments.leak import sampling as leak
+    from sidecar_core.experiments.leak.report import CONDITIONS, LeakReport, LeakSettings
     from sidecar_core.experiments.records import Records
 
     _check_figure(arguments.figure)
@@ -165,7 +166,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 def judge_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`judge`: both taggers' lists for each article, compared in both orders."""
     from sidecar_core.experiments.corpus import read_corpus
-    from sidecar_core.experiments.judging import Comparisons, JudgeReport, judge_corpus
+    from sidecar_core.experiments.judge.over_corpus import Comparisons, JudgeReport, judge_corpus
     from sidecar_core.models.cache import cache_dir
 
     settings = RunSettings(
@@ -191,7 +192,7 @@ def judge_command(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _judge(engine: Engine, arguments: argparse.Namespace) -> ModelJudge:
-    from sidecar_core.experiments.judge import ModelJudge
+    from sidecar_core.experiments.judge.judge import ModelJudge
     from sidecar_core.models.registry import PAIRS
 
     reasons, name = not arguments.no_reasons, arguments.judge
@@ -206,7 +207,7 @@ def _judge(engine: Engine, arguments: argparse.Namespace) -> ModelJudge:
 
 def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`cost`: the model's table; with `--measure` this machine's beside it."""
-    from sidecar_core.experiments import cost
+    from sidecar_core.experiments.cost import model as cost
 
     _check_figure(arguments.figure)
     for name in NOT_WITH_A_PRESET if arguments.preset else ():
@@ -230,8 +231,8 @@ def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
 def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scenario:
     import dataclasses
 
-    from sidecar_core.experiments.cost import Scenario
-    from sidecar_core.experiments.devices import device_named, footprint_of, shape_of_spec
+    from sidecar_core.experiments.cost.devices import device_named, footprint_of, shape_of_spec
+    from sidecar_core.experiments.cost.model import Scenario
     from sidecar_core.models.sources import choose
 
     device = device_named(arguments.device_name or "A100")
@@ -260,7 +261,7 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
 def _lengths(arguments: argparse.Namespace) -> Lengths:
     import dataclasses
 
-    from sidecar_core.experiments.cost import Lengths
+    from sidecar_core.experiments.cost.model import Lengths
     from sidecar_core.recording import read_recording
     from sidecar_core.report import RunReport
 
@@ -281,7 +282,7 @@ def _given(arguments: argparse.Namespace, **options: str) -> dict[str, Any]:
 def _measured(
     model: LoadedModel, lengths: Lengths, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    from sidecar_core.experiments.measure_cost import (
+    from sidecar_core.experiments.cost.measure import (
         BATCHES,
         beside_model,
         measure,

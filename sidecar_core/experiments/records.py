@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sidecar_core.experiments.conditions import Condition
+from sidecar_core.experiments.alpha.conditions import Condition
 from sidecar_core.experiments.readings import Live, Reading
 from sidecar_core.models.cache import cache_dir, storage_errors, write_text
 

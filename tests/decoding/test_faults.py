@@ -25,12 +25,12 @@ from sidecar_core.events import (
     TokenBonus,
     TokenDrafted,
 )
-from sidecar_core.experiments.alpha import measure
-from sidecar_core.experiments.conditions import choose
+from sidecar_core.experiments.alpha.conditions import choose
+from sidecar_core.experiments.alpha.forced import prefix_cache
+from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.forced import prefix_cache
-from sidecar_core.experiments.leak import leak_test
-from sidecar_core.experiments.leak_report import Forced, LeakSettings
+from sidecar_core.experiments.leak.report import Forced, LeakSettings
+from sidecar_core.experiments.leak.sampling import leak_test
 from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import InMemory
 from sidecar_core.report import RunReport

@@ -14,7 +14,7 @@ from sidecar_core.decoding.engine import Engine
 from sidecar_core.events import to_json
 from sidecar_core.models import loading
 from sidecar_core.settings import RunSettings
-from tests.experiments.test_cost import PRINTED, finished_run
+from tests.experiments.cost.test_model import PRINTED, finished_run
 from tests.tiny_pair import tiny_engine
 
 TEXTS = ["The council voted on Tuesday to replace the boilers.", "The old quarter gets a wall."]

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments.cost import PART3, as_dict, rows
+from sidecar_core.experiments.cost.model import PART3, as_dict, rows
 from sidecar_core.experiments.tag_figures import cost_figure, intervals, leak_figure, save_figure
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -24,7 +24,7 @@ import pytest
 from safetensors import SafetensorError
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments.alpha import measure
+from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.records import Records
 from sidecar_core.models import convert, convert_worker, wheels
 from sidecar_core.models.cache import silent
@@ -202,7 +202,7 @@ def test_a_conversion_that_is_killed_is_made_again_by_the_next_start(
 CORPUS = """
 import sys
 from pathlib import Path
-from sidecar_core.experiments.alpha import measure
+from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.records import Records
 from sidecar_core.models import cache
 from tests.experiments.measured import DOCUMENTS, close_engine

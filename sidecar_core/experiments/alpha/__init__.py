@@ -1,0 +1,1 @@
+"""α by teacher forcing: conditions, suffix lengths, placements."""

@@ -1,0 +1,1 @@
+"""The leak test: tags that only the document can have given."""

@@ -1,0 +1,188 @@
+"""The corpus leak rate: over many articles, the share of tags that only the document holds.
+
+Each article goes through the leak test with its own target summary. Tags of one article depend on
+each other, so intervals come from a bootstrap over articles (`stats`), and differences are paired:
+the same articles are drawn for both sides.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sidecar_core.decoding.engine import Engine, never
+from sidecar_core.errors import SidecarError
+from sidecar_core.experiments.corpus import Document, Skipped
+from sidecar_core.experiments.leak.report import (
+    COMPARED,
+    Forced,
+    LeakReport,
+    LeakSettings,
+    Sampled,
+)
+from sidecar_core.experiments.leak.sampling import leak_test
+from sidecar_core.experiments.rates import Count
+from sidecar_core.experiments.readings import Step
+from sidecar_core.experiments.records import Shelf
+from sidecar_core.experiments.stats import Array, interval, resampled
+
+SAMPLES = 8
+"""Tag lists of each article under each condition, unless something else is asked for."""
+
+
+def corpus_leak_test(
+    engine: Engine,
+    documents: Iterable[Document],
+    settings: LeakSettings,
+    *,
+    records: Shelf | None = None,
+    stop: Callable[[], bool] = never,
+) -> Iterator[Step | Forced | Sampled | Skipped]:
+    """The leak test's events for one article after the other; one that cannot be used is a Skipped.
+
+    Ends early once `stop` says so. Raises SidecarError for settings out of range.
+    """
+    settings.validate()
+    for document in documents:
+        try:
+            yield from leak_test(engine, document, settings, records=records, stop=stop)
+        except SidecarError as error:
+            yield Skipped(document.id, str(error))
+        if stop():
+            return
+
+
+@dataclass(slots=True)
+class CorpusLeaks:
+    """The fold over a corpus leak test. Articles count once they went through all conditions."""
+
+    settings: LeakSettings
+    reports: dict[str, LeakReport] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def add(self, event: Step | Forced | Sampled | Skipped) -> None:
+        """Take the next event."""
+        match event:
+            case Forced():
+                report = LeakReport(self.settings.watch)
+                report.add(event)
+                self.reports[event.document.id] = report
+            case Sampled():
+                self.reports[event.document].add(event)
+            case Skipped():
+                self.skipped.append(event)
+
+    @property
+    def complete(self) -> dict[str, LeakReport]:
+        """Articles that went through all conditions, by id."""
+        wanted = [self.settings.samples] * len(self.chosen)
+        return {
+            name: report
+            for name, report in self.reports.items()
+            if [len(report.lists.get(c, [])) for c in self.chosen] == wanted
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result object of `leak --json` for several articles."""
+        done = self.complete
+        by_tags = {c: _pooled([r.tags(c, "document") for r in done.values()]) for c in self.chosen}
+        by_samples = {c: _pooled([r.leaks(c) for r in done.values()]) for c in self.chosen}
+        return {
+            "documents": len(done),
+            "watch": self.settings.watch or None,
+            "conditions": {c: self._condition(c, by_samples[c], by_tags[c]) for c in self.chosen},
+            "differences": {
+                f"{one} - {other}": found
+                for one, other in COMPARED
+                if one in by_tags
+                and other in by_tags
+                and (found := by_tags[one].minus(by_tags[other]))
+            },
+            "per_document": self.table(),
+            "skipped": [{"where": s.where, "why": s.why} for s in self.skipped],
+        }
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        return self.settings.conditions
+
+    def _condition(self, condition: str, samples: _Pooled, tags: _Pooled) -> dict[str, Any]:
+        done = self.complete.values()
+        watch = self.settings.watch
+        return {
+            "samples": samples.count.trials,
+            "leaks": samples.count.hits,
+            "rate": samples.count.rate,
+            "ci95": samples.ci95,
+            "watched": sum(r.watched(condition).hits for r in done) if watch else None,
+            "tags": tags.count.trials,
+            "tags_only_in_document": tags.count.hits,
+            "tags_in_neither": sum(r.tags(condition, "neither").hits for r in done),
+            "tag_rate": tags.count.rate,
+            "tag_ci95": tags.ci95,
+        }
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each article and condition."""
+        return [
+            {
+                "document": name,
+                "condition": condition,
+                "samples": report.leaks(condition).trials,
+                "leaks": report.leaks(condition).hits,
+                "tags": report.tags(condition, "document").trials,
+                "in_summary": report.tags(condition, "summary").hits,
+                "only_in_document": report.tags(condition, "document").hits,
+                "in_neither": report.tags(condition, "neither").hits,
+            }
+            for name, report in self.complete.items()
+            for condition in self.chosen
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    """A count over all articles, and its rate over articles drawn again, [resamples]."""
+
+    count: Count
+    documents: int
+    drawn: Array
+
+    @property
+    def ci95(self) -> list[float] | None:
+        return interval(self.drawn, self.documents)
+
+    def minus(self, other: _Pooled) -> dict[str, Any] | None:
+        """The difference of the rates, paired by article; None where there is none."""
+        if self.count.rate is None or other.count.rate is None:
+            return None
+        return {
+            "difference": self.count.rate - other.count.rate,
+            "ci95": interval(self.drawn - other.drawn, self.documents),
+        }
+
+
+def _pooled(counts: list[Count]) -> _Pooled:
+    """One count for each article. Equal seeds draw equal articles for every condition."""
+    total = Count(sum(c.hits for c in counts), sum(c.trials for c in counts))
+    if not total.trials:
+        return _Pooled(total, 0, np.empty(0))
+    hits = np.array([[c.hits] for c in counts], dtype=np.float64)
+    trials = np.array([c.trials for c in counts], dtype=np.float64)
+    return _Pooled(total, len(counts), resampled(hits, trials)[:, 0])
+
+
+def as_csv(table: list[dict[str, Any]]) -> str:
+    """Rows as CSV with a header; "" for none."""
+    if not table:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    return text.getvalue()

@@ -1,0 +1,419 @@
+"""The page: what is where, and what happens when something is pressed.
+
+Nothing here computes: a run is `live.run`, a figure is a pure function, and all that a visitor
+types is text. What uses the models takes its turn at them (`turn`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.host.model_host import MAX_WAITING, HostStatus, ModelHost
+from sidecar_core.host.session import Session
+from sidecar_core.page import controls, words
+from sidecar_core.page import run as live
+from sidecar_core.page.alpha_lab import build_alpha_lab
+from sidecar_core.page.api import add_endpoint
+from sidecar_core.page.edge import QUIET, Demo, html, told
+from sidecar_core.page.examples import FILE_TYPES, Example, load_examples, read_upload
+from sidecar_core.page.links import from_query, to_query
+from sidecar_core.page.recordings import AT_ONCE, Recordings
+from sidecar_core.page.tag_lab import build_tag_lab
+from sidecar_core.prompts import clean
+from sidecar_core.report import TaggerReport
+from sidecar_core.scenarios import SCENARIOS, Scenario
+from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
+from sidecar_core.view.alpha_chart import Series, alpha_figure
+from sidecar_core.view.attention_map import attention_map
+from sidecar_core.view.render import attribute, status, text, tiles
+from sidecar_core.view.run_view import HINT, RunView
+from sidecar_core.view.runs_table import runs_table
+from sidecar_core.view.tag_column import column
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+MAX_UPLOAD = "4mb"
+"""Of any file; a recording may be that large, what is smaller has its own limit."""
+
+STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
+
+KEEP_UPLOADS = 300
+"""Seconds after which an uploaded file is deleted, looked at as often. It is read at once."""
+
+
+def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
+    """What `launch()` needs for this page: its looks, no history kept in the browser."""
+    return {
+        "theme": _theme(),
+        "css": "".join(map(_asset, STYLES)),
+        "head": f"<script>{(ASSETS / 'page.js').read_text(encoding='utf-8')}</script>",
+        "run_history": False,
+        "footer_links": ["api", "settings"],
+        "ssr_mode": False,
+        "max_file_size": MAX_UPLOAD,
+        "max_threads": AT_ONCE + 2 * max_waiting + 20,
+        "show_error": True,
+    }
+
+
+def build_demo(
+    host: ModelHost,
+    examples: tuple[Example, ...] | None = None,
+    recordings: Path = ASSETS / "recordings",
+) -> Any:
+    """The page over `host`, whose models may still be loading. Call `launch(**launch_arguments())`
+    on what comes back."""
+    if examples is None:
+        examples = load_examples(ASSETS / "examples")
+    with Demo(
+        title="Speculative Sidecar",
+        analytics_enabled=False,
+        fill_width=True,
+        delete_cache=(KEEP_UPLOADS, KEEP_UPLOADS),
+    ) as demo:
+        _Page(host, examples, recordings).build(demo)
+        add_endpoint(host)
+    return demo.queue(default_concurrency_limit=1, max_size=4 * host.turnstile.max_waiting)
+
+
+class _Page:
+    """The components of one page, and their handlers."""
+
+    def __init__(self, host: ModelHost, examples: tuple[Example, ...], recordings: Path) -> None:
+        self.host = host
+        self.examples = examples
+        self.recordings = Recordings(recordings, examples)
+
+    def build(self, demo: Any) -> None:
+        self.session = gr.State(Session())
+        self.outbox = gr.Textbox(visible="hidden", elem_id="outbox", label="Outbox")
+        with gr.Row(elem_id="top"):
+            html(words.TITLE, elem_id="title")
+            self.models = html(self._models(self.host.status()), elem_id="models")
+            html(words.TOOLS, elem_id="tools")
+        with gr.Row(elem_id="scenarios"):
+            self.scenario_buttons = [
+                gr.Button(f"{n}  {s.title}", size="sm", elem_id=f"scenario-{s.key}", min_width=100)
+                for n, s in enumerate(SCENARIOS, 1)
+            ]
+        self.note = html(HINT, html_template=words.NOTE, elem_id="note")
+        self.recordings.bar()
+        with gr.Row(elem_id="board"):
+            with gr.Column(elem_id="input", min_width=280):
+                chosen = self._input()
+            with gr.Column(elem_id="output", min_width=280):
+                self._output()
+        self.recordings.shelf()
+        with gr.Accordion("More settings", open=False, elem_id="more"):
+            chosen |= controls.more()
+            self.link = gr.Button("Copy a link to these settings", size="sm", elem_id="link")
+        self.settings = [chosen[name] for name in controls.ORDER]
+        with gr.Column(elem_id="below"):
+            self._below()
+        self._wire(demo)
+
+    def _input(self) -> dict[str, Any]:
+        first = self.examples[0] if self.examples else None
+        self.example = gr.Dropdown(
+            [e.title for e in self.examples],
+            value=first.title if first else None,
+            label="Example article",
+            elem_id="example",
+        )
+        self.article = gr.Textbox(
+            first.text if first else "",
+            label="Article",
+            placeholder="Paste an article here.",
+            lines=11,
+            max_lines=11,
+            autoscroll=False,
+            elem_id="article",
+        )
+        with gr.Row(elem_id="length"):
+            self.count = html(_words(first.text if first else ""), elem_id="count")
+            self.trim = gr.Button("", visible=False, size="sm", elem_id="trim", min_width=120)
+            self.upload = gr.UploadButton(
+                "Upload .txt or .md",
+                file_types=FILE_TYPES,
+                type="binary",
+                size="sm",
+                elem_id="upload",
+                min_width=120,
+            )
+        chosen = controls.tasks() | controls.toggles()
+        with gr.Row(elem_id="go"):
+            self.start = gr.Button("Start", variant="primary", elem_id="start", min_width=100)
+            self.stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=80)
+        return chosen
+
+    def _output(self) -> None:
+        self.status = html(_ready(), html_template=words.STATUS, elem_id="status")
+        self.tiles = html(tiles(None), html_template=words.TILES, elem_id="tiles")
+        with gr.Row(elem_id="reading"):
+            with gr.Column(elem_id="stream-card", elem_classes="card", min_width=260):
+                html(words.STREAM_HEAD, elem_classes="head")
+                self.stream = html(
+                    {"done": "", "pending": ""}, html_template=words.STREAM, elem_id="stream"
+                )
+                html(words.LEGEND, elem_id="legend")
+            with gr.Column(elem_id="chart-card", elem_classes="card", min_width=220):
+                html(words.CHART_HEAD, elem_classes="head")
+                self.chart = gr.Plot(
+                    alpha_figure(Series()), show_label=False, container=False, elem_id="chart"
+                )
+        with gr.Row(elem_id="taggers"):
+            with gr.Column(elem_classes="card", elem_id="sidecar-card", min_width=240):
+                self.sidecar = html(_empty_column(), html_template=words.SIDECAR, elem_id="sidecar")
+            with gr.Column(elem_classes="card", elem_id="standalone-card", min_width=240):
+                self.standalone = html(
+                    _empty_column(), html_template=words.STANDALONE, elem_id="standalone"
+                )
+
+    def _below(self) -> None:
+        with gr.Row(elem_id="compare"):
+            with gr.Column(elem_classes="card", elem_id="map-card", min_width=280):
+                html(words.MAP_HEAD, elem_classes="head")
+                self.map = html(attention_map({}, RunSettings()), elem_id="map")
+            with gr.Column(elem_classes="card", elem_id="runs-card", min_width=280):
+                html(words.RUNS_HEAD, elem_classes="head")
+                self.runs = html(runs_table([]), elem_id="runs")
+                self.recordings.saving()
+        with gr.Tabs(elem_id="labs"):
+            with gr.Tab("α lab", elem_id="alpha-lab"):
+                build_alpha_lab(self.host, self.article)
+            with gr.Tab("Tag lab", elem_id="tag-lab"):
+                build_tag_lab(self.host, self.article, self.session)
+        with gr.Accordion("How it works", open=False, elem_id="how"):
+            html(_asset("how_it_works.html"), elem_id="how-text")
+        html(words.ABOUT, elem_id="about")
+
+    def _wire(self, demo: Any) -> None:
+        article_and_settings = [self.article, *self.settings]
+        views = [
+            self.status, self.tiles, self.stream, self.chart, self.sidecar, self.standalone,
+            self.runs, self.note, self.start, self.stop, self.recordings.banner,
+        ]  # fmt: skip
+        running: dict[str, Any] = {
+            "trigger_mode": "once",
+            "show_progress": "hidden",
+            "concurrency_limit": None,  # the host's turnstile lets them in one by one
+        }
+        started = [
+            self.start.click(
+                self.run,
+                [self.session, *article_and_settings],
+                views,
+                api_name="run",
+                **running,
+            )
+        ]
+        for scenario, button in zip(SCENARIOS, self.scenario_buttons, strict=True):
+            run = button.click(
+                self._scenario(scenario),
+                [self.session, *article_and_settings],
+                [*views, *self.settings],
+                api_visibility="private",
+                **running,
+            )
+            started.append(run)
+        for run in started:  # whose article may have changed meanwhile
+            run.then(self.history, [self.session, self.article], self.runs, **QUIET)
+        controls.stops(self.stop, self.session)
+
+        # One handler for everything that changes what it shows, so that answers keep their order.
+        gr.on(
+            [
+                demo.load,
+                self.models.change,
+                self.article.change,
+                *(setting.change for setting in self.settings),
+            ],
+            self.look,
+            article_and_settings,
+            [self.count, self.trim, self.map],
+            trigger_mode="always_last",
+            concurrency_limit=4,
+            **QUIET,
+        )
+        self.article.change(
+            self.known,
+            [self.session, self.article],
+            [self.runs, self.example],
+            trigger_mode="always_last",
+            **QUIET,
+        )
+        self.trim.click(self.first_tokens, article_and_settings, self.article, **QUIET)
+        self.example.input(self.choose, self.example, self.article, **QUIET)
+        self.upload.upload(self.read, self.upload, self.article, **QUIET)
+        self.recordings.wire(self.session, self.article, self.settings, views, _outputs)
+        self.link.click(self.link_of, self.settings, self.outbox, **QUIET).success(
+            None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)"
+        )
+        timer = gr.Timer(1)
+        timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
+        demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
+        demo.unload(self.on_close)
+
+    # Handlers
+
+    def on_close(self, request: gr.Request) -> None:
+        """A tab was closed, or a program that used the API went away."""
+        self.host.turnstile.gone(request.session_hash or "")
+
+    def run(
+        self, request: gr.Request, session: Session, article: str, *values: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        """One run; what Start does, and the page's API."""
+        with told():
+            settings = controls.settings_of(*values)
+            who = request.session_hash
+            for view in live.run(self.host, session, article, settings, visitor=who):
+                yield _outputs(view)
+
+    def _scenario(self, scenario: Scenario) -> Any:
+        def run(
+            request: gr.Request, session: Session, article: str, *values: Any
+        ) -> Iterator[tuple[Any, ...]]:
+            with told():
+                settings = scenario.apply(controls.settings_of(*values))
+                shown: list[Any] = controls.values_of(settings)
+                who = request.session_hash
+                for view in live.run(self.host, session, article, settings, scenario, who):
+                    yield (*_outputs(view), *shown)
+                    shown = [gr.skip()] * len(shown)  # what is switched meanwhile stays
+
+        return run
+
+    def look(self, article: str, *values: Any) -> tuple[Any, ...]:
+        """Token count, the offer to cut, and the attention map, for what is on the page now."""
+        try:
+            settings = controls.settings_of(*values)
+        except SidecarError:
+            return gr.skip(), gr.skip(), gr.skip()
+        engine = self.host.engine()
+        hidden = gr.Button(visible=False)
+        if engine is None:
+            return _words(article), hidden, attention_map({}, settings)
+        if len(article) > MAX_ARTICLE_CHARS:
+            count = (
+                f'<b class="over">{len(article):,} characters; at most {MAX_ARTICLE_CHARS:,}</b>'
+            )
+            return count, hidden, attention_map({}, settings)
+        limit = engine.article_limit(settings)
+        tokens = len(engine.prompts.plain(clean(article)))
+        if tokens > limit:
+            count = f'<b class="over">{tokens:,} tokens; the limit is {limit:,}</b>'
+            offer = gr.Button(f"Use the first {limit:,} tokens", visible=True)
+            return count, offer, attention_map({}, settings)
+        lengths: dict[str, int] = {}
+        if tokens:
+            whole = dataclasses.replace(settings, draft_prompt="compound")
+            with contextlib.suppress(SidecarError):  # nothing in it to be read: Start says so
+                lengths = dict(engine.segments(article, whole))
+        return f"{tokens:,} of {limit:,} tokens", hidden, attention_map(lengths, settings)
+
+    def history(self, session: Session, article: str) -> str:
+        return runs_table(session.on(article))
+
+    def known(self, session: Session, article: str) -> tuple[str, str | None]:
+        """What there is of an article: its runs, and which example it is, if it is one."""
+        title = next((e.title for e in self.examples if e.text == article), None)
+        return self.history(session, article), title
+
+    def first_tokens(self, article: str, *values: Any) -> str:
+        with told():
+            live.check_size(article)
+            engine = self.host.engine()
+            if engine is None:
+                raise SidecarError("The models are still loading; try again in a moment.")
+            limit = engine.article_limit(controls.settings_of(*values))
+            return str(engine.prompts.first_tokens(clean(article), limit))
+
+    def choose(self, title: str) -> Any:
+        return next((e.text for e in self.examples if e.title == title), gr.skip())
+
+    def read(self, data: bytes) -> str:
+        with told():
+            return read_upload(data)
+
+    def link_of(self, *values: Any) -> str:
+        with told():
+            return to_query(controls.settings_of(*values))
+
+    def poll(self) -> tuple[Any, Any]:
+        """What the models are doing, until they are there."""
+        now = self.host.status()
+        return self._models(now), gr.Timer(active=False) if now.state == "ready" else gr.skip()
+
+    def _models(self, now: HostStatus) -> str:
+        """The models' line; until they are there, with a way to the recordings."""
+        return _models(now, words.MEANWHILE if self.recordings.known.found else "")
+
+    def open(self, request: gr.Request) -> list[Any]:
+        """Settings and scenario from the address of the page; what it does not name stays, since a
+        quick visitor may have changed it by now."""
+        note: Any = gr.skip()
+        try:
+            settings, scenario = from_query(dict(request.query_params))
+        except SidecarError as error:
+            settings, scenario = RunSettings(), None
+            note = text(f"{error} The page opened with its usual settings.")
+        if scenario is not None:
+            note = f"<b>{text(scenario.title)}.</b> {text(scenario.look)} Press Start."
+        named = zip(
+            controls.values_of(settings), controls.values_of(controls.DEFAULTS), strict=True
+        )
+        return [*(gr.skip() if value == usual else value for value, usual in named), note]
+
+
+def _outputs(view: RunView) -> tuple[Any, ...]:
+    return (
+        view.status, view.tiles, view.stream, view.chart, view.sidecar, view.standalone, view.runs,
+        view.note, gr.Button(interactive=not view.running), gr.Button(interactive=view.running),
+        view.banner,
+    )  # fmt: skip
+
+
+def _words(article: str) -> str:
+    """Stands in for the token count before the tokenizer is there."""
+    return f"{len(article.split()):,} words"
+
+
+def _ready() -> dict[str, str]:
+    return status("Press Start, or one of the five scenarios.")
+
+
+def _empty_column() -> dict[str, str]:
+    return column(TaggerReport(), "", "")
+
+
+def _models(now: HostStatus, meanwhile: str) -> str:
+    percent = f" {now.fraction:.0%}" if now.fraction is not None else ""
+    width = f"{now.fraction:.0%}" if now.fraction is not None else "0%"
+    return (
+        f'<div class="models {now.state}" title="{attribute(now.text)}"><i class="lamp"></i>'
+        f"<span>{text(now.text)}{percent}{'' if now.state == 'ready' else meanwhile}</span>"
+        f'<div class="bar"><i style="width:{width}"></i></div></div>'
+    )
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _theme() -> Any:
+    """Gradio's base theme with the system's fonts: nothing is fetched from elsewhere."""
+    return gr.themes.Base(
+        primary_hue=gr.themes.colors.blue,
+        neutral_hue=gr.themes.colors.stone,
+        font=["system-ui", "-apple-system", "Segoe UI", "sans-serif"],
+        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "monospace"],
+        radius_size=gr.themes.sizes.radius_md,
+        spacing_size=gr.themes.sizes.spacing_sm,
+    )

@@ -1,0 +1,313 @@
+"""The recordings' part of the page: a bar to play one with, a shelf of them, and how to save one.
+
+The bar is there as long as a recording is shown, and says so. What is played goes through the same
+components as a live run, never into the table of this tab's runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from sidecar_core.errors import SidecarError
+from sidecar_core.host.session import Session
+from sidecar_core.page import controls
+from sidecar_core.page.edge import QUIET, html, told
+from sidecar_core.page.examples import Example
+from sidecar_core.prompts import article_key
+from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
+from sidecar_core.scenarios import BY_KEY
+from sidecar_core.view.player import SPEEDS, Player, record_of, replay, step
+from sidecar_core.view.recording_page import recording_page
+from sidecar_core.view.run_view import RunView
+from sidecar_core.view.runs_table import RunRecord
+
+log = logging.getLogger(__name__)
+
+ABOUT = (
+    '<p class="sub">Runs that were made before: they need no model, so they play while the models '
+    "load. Your own: save a run below, and open the file here.</p>"
+)
+AT_ONCE = 16
+"""Recordings that may be watched at a time: each holds one of the server's threads."""
+
+KEEP = "In the file: the summary, the tags, the settings and the kind of machine."
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The recordings that come with the program, by the name under which they are offered."""
+
+    found: dict[str, Recording]
+
+    @classmethod
+    def of(cls, folder: Path) -> Shelf:
+        """The folder's .jsonl files; one that does not fit is left out, and logged."""
+        recordings = []
+        for path in sorted(folder.glob("*.jsonl")):
+            try:
+                recordings.append(read_recording(path.read_bytes()))
+            except (SidecarError, OSError) as error:
+                log.warning("%s is left out: %s", path.name, error)
+        recordings.sort(key=lambda r: (r.header.title, _place(r)))
+        return cls({_name(r): r for r in recordings})
+
+    def earlier(self, recording: Recording) -> list[RunRecord]:
+        """Those of the same article under the scenarios before this one's."""
+        return [
+            record_of(other, _place(other) + 1)
+            for other in self.found.values()
+            if recording.article is not None
+            and _made_of(other) == _made_of(recording)
+            and _place(other) < _place(recording)
+        ]
+
+
+def _made_of(recording: Recording) -> tuple[str | None, str, str]:
+    return recording.article, recording.header.pair, recording.header.precision
+
+
+def _place(recording: Recording) -> int:
+    keys = [*BY_KEY, ""]
+    key = recording.header.scenario
+    return keys.index(key if key in BY_KEY else "")
+
+
+def _name(recording: Recording) -> str:
+    scenario = BY_KEY.get(recording.header.scenario)
+    return recording.header.title + (f" – {scenario.title}" if scenario else "")
+
+
+class Recordings:
+    """The components and their handlers: `bar`, `shelf` and `saving` go where they belong on the
+    page, then `wire`."""
+
+    def __init__(self, folder: Path, examples: Sequence[Example]) -> None:
+        self.known = Shelf.of(folder)
+        self.examples = examples
+        self.places = threading.BoundedSemaphore(AT_ONCE)
+
+    def bar(self) -> None:
+        """Holds the banner, so it is to come before all that it speaks of."""
+        self.player = gr.State(Player())
+        with gr.Row(elem_id="player"):
+            self.banner = html("", elem_id="banner")
+            self.back = _button("‹ round", "back")
+            self.pause = _button("Pause", "pause")
+            self.play = _button("Play", "play")
+            self.forward = _button("round ›", "forward")
+            self.speed = gr.Dropdown(
+                list(SPEEDS),
+                value="1×",
+                label="Speed",
+                container=False,
+                filterable=False,
+                elem_id="speed",
+                min_width=90,
+            )
+
+    def shelf(self) -> None:
+        names = list(self.known.found)
+        with gr.Accordion("Recordings", open=False, elem_id="recordings"):
+            html(ABOUT)
+            with gr.Row(elem_classes="pair"):
+                self.choice = gr.Dropdown(
+                    names,
+                    value=names[0] if names else None,
+                    label="Recording",
+                    container=False,
+                    visible=bool(names),
+                    elem_id="recording",
+                )
+                self.watch = gr.Button(
+                    "Watch", size="sm", visible=bool(names), elem_id="watch", min_width=80
+                )
+                self.upload = gr.UploadButton(
+                    "Open a recording (.jsonl)",
+                    file_types=[".jsonl"],
+                    type="binary",
+                    size="sm",
+                    elem_id="open-recording",
+                    min_width=160,
+                )
+
+    def saving(self) -> None:
+        self.outbox = gr.Textbox(visible="hidden", elem_id="run-outbox", label="Run outbox")
+        with gr.Row(elem_id="saving"):
+            self.save = gr.Button("Save the run (JSON Lines)", size="sm", elem_id="save")
+            self.save_page = gr.Button("Save as a page (HTML)", size="sm", elem_id="save-page")
+        self.with_article = gr.Checkbox(
+            False,
+            label="with my article",
+            info=f"{KEEP} Your article, or a line of it beside a tag, only if you tick this; an "
+            "example article always.",
+            elem_id="with-article",
+        )
+
+    def wire(
+        self,
+        session: Any,
+        article: Any,
+        settings: Sequence[Any],
+        views: Sequence[Any],
+        shown: Callable[[RunView], tuple[Any, ...]],
+    ) -> None:
+        """Connect everything. `shown` gives the values of the components `views` for a view."""
+        self.shown = shown
+        state = [session, self.player, article]
+        buttons = [self.back, self.pause, self.play, self.forward]
+        outputs = [*views, *buttons, article, *settings]
+        playing: dict[str, Any] = {"trigger_mode": "once", "concurrency_limit": None, **QUIET}
+        self.watch.click(self.on_watch, [*state, self.choice], outputs, **playing)
+        self.play.click(self.on_play, state, outputs, **playing)
+        self.upload.upload(self.on_upload, [*state, self.upload], outputs, **playing)
+        self.pause.click(self.on_pause, session, None, queue=False, **QUIET)
+        self.speed.input(self.on_speed, [self.player, self.speed], None, queue=False, **QUIET)
+        for button, rounds in ((self.back, -1), (self.forward, 1)):
+            button.click(self._stepping(rounds), state, [*views, *buttons], **QUIET)
+        for button, handler, name in (
+            (self.save, self.on_save, "run.jsonl"),
+            (self.save_page, self.on_save_page, "run.html"),
+        ):
+            button.click(
+                handler, [session, article, self.with_article], self.outbox, **QUIET
+            ).success(None, self.outbox, self.outbox, js=f"(t) => sidecarPage.save('{name}', t)")
+
+    # Handlers
+
+    def on_watch(
+        self, session: Session, player: Player, article: str, name: str
+    ) -> Iterator[tuple[Any, ...]]:
+        if name not in self.known.found:
+            raise gr.Error("Choose a recording first.", print_exception=False)
+        yield from self._play(session, player, article, self.known.found[name])
+
+    def on_upload(
+        self, session: Session, player: Player, article: str, data: bytes
+    ) -> Iterator[tuple[Any, ...]]:
+        with told():
+            recording = read_recording(data)
+        yield from self._play(session, player, article, recording)
+
+    def on_play(self, session: Session, player: Player, article: str) -> Iterator[tuple[Any, ...]]:
+        yield from self._play(session, player, article)
+
+    def _play(
+        self, session: Session, player: Player, article: str, recording: Recording | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Play `recording` from its beginning, or go on with the one that is held."""
+        if session.busy.locked() and not session.replaying:
+            raise gr.Error("A run is under way; stop it first.", print_exception=False)
+        if not self.places.acquire(blocking=False):
+            raise gr.Error(
+                f"{AT_ONCE} recordings are being watched; try again in a minute.",
+                print_exception=False,
+            )
+        try:
+            with told():
+                stop = session.take()
+            yield from self._played(session, player, article, recording, stop)
+        finally:
+            self.places.release()
+
+    def _played(
+        self,
+        session: Session,
+        player: Player,
+        article: str,
+        recording: Recording | None,
+        stop: threading.Event,
+    ) -> Iterator[tuple[Any, ...]]:
+        session.replaying = True
+        try:
+            if recording is not None:
+                player.load(recording, self.known.earlier(recording))
+            if player.recording is None:
+                raise gr.Error("There is no recording to play; choose one.", print_exception=False)
+            if player.at == len(player.recording.events):
+                player.at = 0
+            player.records = session.on(player.recording.article or article)
+            session.recording, session.recorded = player.recording, ""
+            around = self._around(player.recording, article)
+            for view in replay(player, stop.wait):
+                yield (*self.shown(view), *_buttons(view.running), *around)
+                around = [gr.skip()] * len(around)
+        finally:
+            session.replaying = False
+            session.busy.release()
+
+    def _stepping(self, rounds: int) -> Callable[..., tuple[Any, ...]]:
+        def on_step(session: Session, player: Player, article: str) -> tuple[Any, ...]:
+            if player.recording is None or session.busy.locked():
+                raise gr.Error("Pause or stop what goes on first.", print_exception=False)
+            session.recording, session.recorded = player.recording, ""
+            player.records = session.on(player.recording.article or article)
+            view = step(player, rounds)
+            return (*self.shown(view), *_buttons(False))
+
+        return on_step
+
+    def _around(self, recording: Recording, there: str) -> list[Any]:
+        """What belongs to the run on the page's left: its settings, and its article, unless that
+        would take the place of one that the visitor brought."""
+        values = controls.values_of(recording.settings)
+        if there.strip() and all(e.text != there for e in self.examples):
+            return [gr.skip(), *values]
+        return [recording.article or gr.skip(), *values]
+
+    def on_pause(self, session: Session) -> None:
+        if session.replaying:
+            session.stop.set()
+
+    def on_speed(self, player: Player, speed: str) -> None:
+        player.speed = SPEEDS.get(speed, 1.0)
+
+    def on_save(self, session: Session, article: str, with_article: bool) -> str:
+        return write_recording(self._recording(session, article, with_article))
+
+    def on_save_page(self, session: Session, article: str, with_article: bool) -> str:
+        return recording_page(self._recording(session, article, with_article))
+
+    def _recording(self, session: Session, article: str, with_article: bool) -> Recording:
+        """What is shown, as it is to be saved. No tab keeps an article, so that a visitor's own
+        must still be on the page to get into the file."""
+        recording = session.recording
+        if recording is None:
+            raise gr.Error("There is no run to save yet; press Start first.", print_exception=False)
+        if not session.recorded:
+            return recording
+        for example in self.examples:
+            if article_key(example.text) == session.recorded:
+                return recording.named(example.title, example.text)
+        if with_article and article_key(article) != session.recorded:
+            raise gr.Error(
+                "The run's article is no longer on the page; put it back, or save without it.",
+                print_exception=False,
+            )
+        if with_article and len(article) > MAX_ARTICLE:
+            raise gr.Error(
+                f"The article has {len(article):,} characters; a file may hold {MAX_ARTICLE:,}. "
+                "Save without it.",
+                print_exception=False,
+            )
+        return recording.named("", article if with_article else "")
+
+
+def _buttons(running: bool) -> tuple[Any, ...]:
+    """Back, Pause, Play, forward: only what can be done now."""
+    return (
+        gr.Button(interactive=not running),
+        gr.Button(interactive=running),
+        gr.Button(interactive=not running),
+        gr.Button(interactive=not running),
+    )
+
+
+def _button(label: str, name: str) -> Any:
+    return gr.Button(label, size="sm", elem_id=name, min_width=30)

@@ -1,0 +1,1 @@
+"""Events as HTML, tables and figures. Nothing here knows Gradio."""

@@ -1,0 +1,132 @@
+"""One sentence about what came out of a scenario.
+
+It speaks of measured numbers: this run's, and those of the earlier runs on the same article that
+differ in nothing but the scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sidecar_core.grounding import ground
+from sidecar_core.report import RunReport
+from sidecar_core.scenarios import FREE, Scenario
+from sidecar_core.settings import RunSettings
+from sidecar_core.view.tag_column import SIGNS
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An earlier run on the same article: its settings and its figures."""
+
+    settings: RunSettings
+    report: RunReport
+
+
+def comparable(a: RunSettings, b: RunSettings) -> bool:
+    """Whether two runs differ in nothing but what a scenario sets."""
+    mine, other = a.as_dict(), b.as_dict()
+    return all(mine[name] == other[name] for name in mine if name not in (*FREE, "draft_text"))
+
+
+def outcome(
+    scenario: Scenario,
+    settings: RunSettings,
+    report: RunReport,
+    earlier: Sequence[Measured],
+    document: str,
+) -> str:
+    """One sentence with this run's numbers, and beside them those it is to be compared with."""
+    if not _whole(report) or report.alpha is None:
+        return "Stopped before there was anything to compare."
+    alpha = report.alpha
+    plain = _alpha_of(earlier, settings, "identical", None)
+    visible = _alpha_of(earlier, settings, "compound", False)
+    if scenario.key == "plain":
+        return f"α is {alpha:.3f} with nothing on the side: the baseline on this article."
+    if scenario.key == "visible":
+        if plain is None:
+            return f"α is {alpha:.3f} with the suffix in sight; run scenario 1 to compare."
+        return f"α {_moved(plain, alpha)} when the draft sees the suffix." + _same_text(
+            earlier, settings, report
+        )
+    if scenario.key == "masked":
+        parts = [f"α is {alpha:.3f} with the suffix masked"]
+        if visible is not None:
+            parts.append(f"{visible:.3f} with it in sight")
+        if plain is not None:
+            parts.append(f"{plain:.3f} without it")
+        if len(parts) == 1:
+            return parts[0] + "; run scenarios 1 and 2 to compare."
+        return ", ".join(parts) + "." + _same_text(earlier, settings, report)
+    return _tags_outcome(report, earlier, settings, document)
+
+
+def _alpha_of(
+    earlier: Sequence[Measured], settings: RunSettings, prompt: str, masking: bool | None
+) -> float | None:
+    """α of the latest comparable run with that draft prompt and suffix masking (None: either)."""
+    for run in reversed(earlier):
+        if (
+            run.settings.draft_prompt == prompt
+            and masking in (None, run.settings.suffix_masking)
+            and comparable(run.settings, settings)
+            and _whole(run.report)
+        ):
+            return run.report.alpha
+    return None
+
+
+def _moved(before: float, after: float) -> str:
+    word = "fell" if round(after, 3) < round(before, 3) else "rose"
+    if round(after, 3) == round(before, 3):
+        return f"stayed at {after:.3f}"
+    return f"{word} from {before:.3f} to {after:.3f}"
+
+
+def _whole(report: RunReport) -> bool:
+    return report.summary is not None and report.summary.reason != "cancelled"
+
+
+def _same_text(earlier: Sequence[Measured], settings: RunSettings, report: RunReport) -> str:
+    """Says so when every whole run that can be compared wrote the very same tokens."""
+    others = [
+        run.report.ids
+        for run in earlier
+        if _whole(run.report) and comparable(run.settings, settings)
+    ]
+    if others and all(ids == report.ids for ids in others):
+        return " The summary is the same, token for token."
+    return ""
+
+
+def _tags_outcome(
+    report: RunReport, earlier: Sequence[Measured], settings: RunSettings, document: str
+) -> str:
+    done = report.taggers["sidecar"].finished
+    if done is None or not done.tags:
+        return "The tagger wrote no usable tag this time."
+    words = f"The tagger attended to {done.kv_tokens:,} tokens"
+    if settings.task in SIGNS:
+        words = f"{_leaks(done.tags, report.text, document, SIGNS[settings.task])}. {words}"
+    there = "in sight" if settings.document_masking else "masked"
+    for run in reversed(earlier):
+        other = run.report.taggers["sidecar"].finished
+        if (
+            other
+            and comparable(run.settings, settings)
+            and run.settings.document_masking != settings.document_masking
+        ):
+            return f"{words}; to {other.kv_tokens:,} with the document {there}."
+    return words + "."
+
+
+def _leaks(tags: Sequence[str], summary: str, document: str, sign: str) -> str:
+    places = {tag: ground(tag, summary, document).place for tag in tags}
+    leaks = [sign + tag for tag, place in places.items() if place == "document"]
+    if leaks:
+        verb = "stands" if len(leaks) == 1 else "stand"
+        return f"{', '.join(leaks)} {verb} only in the document: a leak"
+    inside = sum(place == "summary" for place in places.values())
+    return f"No tag leaks: {inside} of {len(places)} in the summary, none only in the document"

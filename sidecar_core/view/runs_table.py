@@ -1,0 +1,106 @@
+"""Runs side by side: short names for their settings, and the table that compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sidecar_core.grounding import ground
+from sidecar_core.report import RunReport, shown
+from sidecar_core.settings import RunSettings
+from sidecar_core.view.alpha_chart import Series
+from sidecar_core.view.render import attribute, text
+from sidecar_core.view.tag_column import NOUNS, SIGNS
+
+DEFAULTS = RunSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run that ended: what the table and the ghost lines need of it."""
+
+    number: int
+    article: str
+    settings: RunSettings
+    label: str
+    leaks: str
+    report: RunReport
+    series: Series
+
+
+def prompt_label(settings: RunSettings) -> str:
+    """The draft's prompt in a word or two: names a line in the chart."""
+    if settings.draft_prompt == "identical":
+        return "plain"
+    if settings.draft_prompt == "unrelated":
+        return "unrelated"
+    if not settings.suffix_masking:
+        return "in sight"
+    return "rebased" if settings.positions == "rebased" else "masked"
+
+
+def details(settings: RunSettings) -> str:
+    """What else was set, where it differs from the defaults."""
+    parts = []
+    if settings.task != DEFAULTS.task:
+        parts.append(NOUNS.get(settings.task, settings.task))
+    if settings.draft_prompt != "unrelated":
+        parts.append("document " + ("masked" if settings.document_masking else "in sight"))
+    for name, sign in (
+        ("gamma", "γ"),
+        ("temperature", "temperature"),
+        ("top_k", "top-k"),
+        ("top_p", "top-p"),
+        ("max_tokens", "max"),
+        ("seed", "seed"),
+    ):
+        if (value := getattr(settings, name)) != getattr(DEFAULTS, name):
+            parts.append(f"{sign} {value}" if isinstance(value, int) else f"{sign} {value:g}")
+    return ", ".join(parts)
+
+
+def leaks(report: RunReport, settings: RunSettings, document: str | None) -> str:
+    """How many of the sidecar's tags stand only in the document, where that is known."""
+    done = report.taggers["sidecar"].finished
+    if done is None or document is None or settings.task not in SIGNS:
+        return "–"
+    return str(sum(ground(tag, report.text, document).place == "document" for tag in done.tags))
+
+
+def runs_table(records: Sequence[RunRecord]) -> str:
+    """The runs on this article, the latest last."""
+    if not records:
+        return '<p class="quiet">Every run on this article gets a line here, to compare.</p>'
+    rows = "".join(_row(record, record is records[-1]) for record in records)
+    heads = "".join(
+        f'<th scope="col" title="{attribute(tip)}">{name}</th>'
+        for name, tip in (
+            ("Run", "In the order in which they were started"),
+            ("Draft prompt", "What the draft read while it drafted the summary"),
+            ("α", "Mean overlap of the two distributions over the judged positions"),
+            ("Acceptance", "Accepted drafts divided by judged drafts"),
+            ("Tokens/pass", "Tokens of the summary for each forward pass of the target"),
+            ("Tokens/s", "Speed of the summary, prompt reading not counted"),
+            ("Leaks", "Sidecar tags whose words stand only in the document"),
+        )
+    )
+    return f'<table class="runs"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _row(record: RunRecord, last: bool) -> str:
+    report = record.report
+    rate = report.acceptance_rate
+    cells = (
+        shown(report.alpha),
+        "–" if rate is None else f"{rate:.0%}",
+        shown(report.tokens_per_pass, 2),
+        shown(report.tokens_per_second, 1),
+        record.leaks,
+    )
+    stopped = ", stopped" if report.finished and report.finished.reason == "cancelled" else ""
+    return (
+        f'<tr{" class=latest" if last else ""}><th scope="row">{record.number}</th>'
+        f"<td>{text(record.label)}<small>{text(details(record.settings) + stopped)}</small></td>"
+        + "".join(f"<td>{text(cell)}</td>" for cell in cells)
+        + "</tr>"
+    )

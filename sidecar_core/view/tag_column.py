@@ -1,0 +1,91 @@
+"""The two tag columns: what each tagger wrote, where each tag stands, and what it cost."""
+
+from __future__ import annotations
+
+from sidecar_core.grounding import ground
+from sidecar_core.report import TaggerReport
+from sidecar_core.view.render import attribute, text
+
+PLACE_WORDS = {
+    "summary": ("✓", "in the summary"),
+    "document": ("!", "only in the document"),
+    "neither": ("?", "in neither"),
+    "unknown": ("?", "not in the summary"),
+}
+"""Where a tag's words stand → (mark, words); unknown: it is not known what the document said."""
+
+
+SIGNS = {"hashtags": "#", "keywords": ""}
+"""Tasks whose results are tags, each with the sign before it; other results are text, which has no
+grounding."""
+
+NOUNS = {
+    "hashtags": "hashtags",
+    "headline": "headline",
+    "keywords": "keywords",
+    "category": "category",
+    "french": "French translation",
+    "free": "answer",
+}
+"""What a task's result is called."""
+
+
+def bytes_text(count: int) -> str:
+    """Bytes in the unit that reads best (decimal)."""
+    value = float(count)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.2f} GB"
+
+
+def chip(tag: str, summary: str, document: str | None, sign: str = "#") -> str:
+    found = ground(tag, summary, document or "")
+    place = "unknown" if document is None and found.place == "neither" else found.place
+    mark, words = PLACE_WORDS[place]
+    passage = f": “{found.passage}”" if found.passage else ""
+    return (
+        f'<li class="chip {place}" title="{attribute(words + passage)}">'
+        f'<span class="mark" aria-hidden="true">{mark}</span>'
+        f'<span class="tag">{sign}{text(tag)}</span><span class="where">{words}</span></li>'
+    )
+
+
+def column(
+    report: TaggerReport,
+    summary: str,
+    document: str | None,
+    task: str = "hashtags",
+    *,
+    running: bool = False,
+) -> dict[str, str]:
+    """One column for the page's template: `raw` grows while the tagger writes; then `list` holds
+    the tags with their grounding or the text, and tokens, bytes, prefill and time what they cost;
+    `what` names the result. `document` is None where a recording does not hold it."""
+    done = report.finished
+    shown = {"raw": "", "list": "", "tokens": "–", "bytes": "–", "prefilled": "–", "time": "–"}
+    shown["what"] = what = text(NOUNS.get(task, task))
+    if report.skipped is not None:
+        shown["list"] = f'<p class="quiet">{text(report.skipped)}</p>'
+    elif done is None and report.text:
+        shown["raw"] = text(report.text)
+    elif done is None:
+        words = "Waits for the summary." if running else "Appears here after the summary."
+        shown["list"] = f'<p class="quiet">{words}</p>'
+    elif done.tags and task not in SIGNS:
+        shown["list"] = f'<p class="answer" dir="auto">{text(" ".join(done.tags))}</p>'
+    elif done.tags:
+        chips = "".join(chip(tag, summary, document, SIGNS[task]) for tag in done.tags)
+        shown["list"] = f'<ul class="chips">{chips}</ul>'
+    else:
+        shown["list"] = f'<p class="quiet">No usable {what} came out. It wrote:</p>'
+        shown["raw"] = text(done.forced + done.text)
+    if done is not None:
+        shown |= {
+            "tokens": f"{done.kv_tokens:,} tokens",
+            "bytes": bytes_text(done.kv_bytes),
+            "prefilled": f"{done.prefill_tokens:,} tokens",
+            "time": f"{done.seconds:.2f} s",
+        }
+    return shown

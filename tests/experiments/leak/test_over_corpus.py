@@ -1,0 +1,108 @@
+"""The corpus leak rate: pooling over hand-made articles, and a run on tiny models."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import pytest
+
+from sidecar_core.decoding.batch import Sample
+from sidecar_core.experiments.corpus import Document, Skipped
+from sidecar_core.experiments.leak.over_corpus import CorpusLeaks, as_csv, corpus_leak_test
+from sidecar_core.experiments.leak.report import Forced, LeakSettings, Sampled
+from sidecar_core.experiments.readings import Step
+from tests.tiny_pair import tiny_engine
+
+SETTINGS = LeakSettings(samples=2, watch="oslo", conditions=("attended", "masked"))
+
+ARTICLES = {
+    "one": ("The mayor of Oslo opened a bridge.", [("bridge", "oslo"), ("mayor",)]),
+    "two": ("The mayor of Bergen opened a bridge.", [("bridge", "bergen"), ("bergen", "rain")]),
+}
+SUMMARY = "A mayor opened a bridge."
+
+
+def filled() -> CorpusLeaks:
+    leaks = CorpusLeaks(SETTINGS)
+    for name, (text, attended) in ARTICLES.items():
+        leaks.add(Forced(Document(name, text), SUMMARY, (1,)))
+        for condition, lists in (("attended", attended), ("masked", [("bridge",), ("mayor",)])):
+            for row, tags in enumerate(lists):
+                leaks.add(Sampled(name, condition, Sample(row, (), "", tags)))
+    return leaks
+
+
+def test_tags_only_in_the_document_are_pooled_over_articles():
+    result = filled().as_dict()
+    attended, masked = (result["conditions"][name] for name in ("attended", "masked"))
+    assert result["documents"] == 2
+    assert (attended["tags"], attended["tags_only_in_document"]) == (7, 3)
+    assert attended["tags_in_neither"] == 1
+    assert attended["tag_rate"] == pytest.approx(3 / 7)
+    assert (attended["samples"], attended["leaks"], attended["watched"]) == (4, 3, 1)
+    assert (masked["tags"], masked["tag_rate"], masked["tag_ci95"]) == (4, 0.0, [0.0, 0.0])
+
+
+def test_intervals_come_from_drawing_articles_and_differences_are_paired():
+    result = filled().as_dict()
+    # Drawn again, the two articles are one and one, or twice the same.
+    assert result["conditions"]["attended"]["tag_ci95"] == pytest.approx([1 / 3, 2 / 4])
+    paired = result["differences"]["attended - masked"]
+    assert paired["difference"] == pytest.approx(3 / 7)
+    assert paired["ci95"] == pytest.approx([1 / 3, 2 / 4])
+
+
+def test_an_article_that_was_left_in_the_middle_does_not_count():
+    leaks = filled()
+    leaks.add(Forced(Document("three", "Oslo."), SUMMARY, (1,)))
+    leaks.add(Sampled("three", "attended", Sample(0, (), "", ("oslo",))))
+    assert leaks.as_dict() == filled().as_dict()
+
+
+def test_without_any_article_rates_are_none():
+    result = CorpusLeaks(SETTINGS).as_dict()
+    assert result["conditions"]["attended"]["tag_rate"] is None
+    assert result["conditions"]["attended"]["tag_ci95"] is None
+    assert result["differences"] == {}
+    assert as_csv(result["per_document"]) == ""
+
+
+def test_the_csv_holds_every_article_under_every_condition():
+    rows = list(csv.DictReader(io.StringIO(as_csv(filled().table()))))
+    assert [(r["document"], r["condition"]) for r in rows] == [
+        ("one", "attended"), ("one", "masked"), ("two", "attended"), ("two", "masked"),
+    ]  # fmt: skip
+    first = rows[0]
+    assert (first["tags"], first["in_summary"], first["only_in_document"]) == ("3", "2", "1")
+
+
+def test_a_corpus_runs_through_all_articles_and_passes_over_what_cannot_be_used():
+    engine = tiny_engine()
+    documents = [
+        Document("long", "word " * 30_000),
+        Document("a", "The council voted on Tuesday."),
+        Document("b", "The old quarter gets boilers."),
+    ]
+    settings = dataclasses.replace(SETTINGS, samples=3)
+    leaks = CorpusLeaks(settings)
+    for event in corpus_leak_test(engine, documents, settings):
+        leaks.add(event)
+    result = leaks.as_dict()
+    assert result["documents"] == 2
+    assert [s.where for s in leaks.skipped] == ["long"]
+    assert result["conditions"]["masked"]["samples"] == 6
+
+
+def test_stop_ends_a_corpus_at_once():
+    documents = iter([Document(str(n), "The council voted on Tuesday.") for n in range(3)])
+    seen: list[object] = []
+    for event in corpus_leak_test(
+        tiny_engine(), documents, SETTINGS, stop=lambda: any(isinstance(e, Forced) for e in seen)
+    ):
+        seen.append(event)
+    assert sum(isinstance(e, Forced) for e in seen) == 1
+    assert not any(isinstance(e, Skipped) for e in seen)
+    assert isinstance(seen[-1], Step | Sampled)
+    assert next(documents).id == "1"  # nobody asked for it
