@@ -20,6 +20,7 @@ from typing import Any, Literal, NoReturn
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
+    BlockEnded,
     Event,
     PrefillProgress,
     RoundStarted,
@@ -290,6 +291,9 @@ class _Order:
                 if isinstance(event, TokenDrafted):
                     self._require(event.place == self.place + 1, "a draft is missing")
                     self.place = event.place
+            case BlockEnded():
+                self._require(event.round == self.round, "the block is of another round")
+                self._require(event.drafted == self.place + 1, "a draft is missing")
             case SummaryFinished():
                 self._require(not self.summarised, "the summary is done")
                 self.summarised = True

@@ -12,7 +12,7 @@ import torch
 
 from sidecar_core.decoding import capacity
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.decoding.draft_length import Adaptive, Fixed
+from sidecar_core.decoding.draft_length import Auto, DraftLength, Fixed
 from sidecar_core.decoding.passes import forward, is_out_of_memory
 from sidecar_core.decoding.prefix import PrefixStore
 from sidecar_core.decoding.sampling import Sampler
@@ -292,7 +292,9 @@ class _Run:
         tail = start
         if settings.draft_prompt == "compound":
             if not settings.suffix_masking:
-                forward(model, cache, self.prompts.suffix, start, segment="suffix", rows=0)
+                forward(
+                    model, cache, self.prompts.suffix, start, segment="suffix", rows=0, kind="read"
+                )
             if settings.positions == "natural":
                 tail += len(self.prompts.suffix)
         return Side(model, cache, self.prompts.draft.segment("tail").ids, tail)
@@ -305,7 +307,7 @@ class _Run:
         text = TokenStream(self.pair.tokenizer)
         decoding = Decoding(
             sampler=self.sampler,
-            length=Adaptive(settings.gamma or 1) if settings.adaptive else Fixed(settings.gamma),
+            length=self._length(),
             max_tokens=settings.max_tokens,
             stop_ids=self.engine.stop_ids,
             vocabulary=self.pair.vocab_size,
@@ -324,6 +326,11 @@ class _Run:
         whole = self.pair.tokenizer.decode(ids, skip_special_tokens=True)
         passes = draft.passes if draft else 0
         return SummaryFinished(whole, ids, reason, target.passes, passes, clock.now())
+
+    def _length(self) -> DraftLength:
+        if not self.settings.adaptive:
+            return Fixed(self.settings.gamma)
+        return Auto(self.pair.target.calibration, self.pair.draft.calibration)
 
     def _tag(self, draft: Side | None, summary: str) -> Iterator[Event]:
         """Both taggers of every task in turn; none runs for an unrelated draft prompt, and no

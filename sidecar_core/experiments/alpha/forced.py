@@ -54,7 +54,9 @@ class Reader:
         if not self.forgets_suffix:
             text = [*self.tail, *summary[: end - 1]]
             named = (("tail", len(self.tail)), ("summary", end - 1))
-            logits = forward(self.model, self.cache, text, self.position, segment=named, rows=end)
+            logits = forward(
+                self.model, self.cache, text, self.position, segment=named, rows=end, kind="read"
+            )
             self.position += len(text)
             return logits
         first = self._pass("tail", self.tail, 1)
@@ -65,7 +67,9 @@ class Reader:
         return torch.cat([first, self._pass("summary", summary[: end - 1], end - 1)])
 
     def _pass(self, segment: str, tokens: Sequence[int], rows: int) -> torch.Tensor:
-        logits = forward(self.model, self.cache, tokens, self.position, segment=segment, rows=rows)
+        logits = forward(
+            self.model, self.cache, tokens, self.position, segment=segment, rows=rows, kind="read"
+        )
         self.position += len(tokens)
         return logits
 
@@ -173,7 +177,9 @@ def _drafts(
             behind[key] = prefix
             if suffix:
                 behind[key] = prefix.fork()
-                forward(model, behind[key], suffix, prefix.length, segment="suffix", rows=0)
+                forward(
+                    model, behind[key], suffix, prefix.length, segment="suffix", rows=0, kind="read"
+                )
         readers[condition.name] = Reader(
             model,
             behind[key].fork(),
