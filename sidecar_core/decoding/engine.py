@@ -79,13 +79,19 @@ class Spent:
 
 class Engine:
     """Runs a pair. Holds no state of a run, so several may go on at once; the prefix store is
-    shared, and guarded."""
+    shared, and guarded.
+
+    `stop_ids` end the summary: the target's alone, since the summary is the target's text.
+    `tag_stop_ids` end what the draft writes by itself: its own, and the target's too, since no tag
+    stands behind any end of text of this chat.
+    """
 
     def __init__(self, pair: Pair, store: PrefixStore | None = None) -> None:
         self.pair = pair
         self.prompts = PromptBuilder(pair.tokenizer)
         self.store = store if store is not None else PrefixStore()
-        self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids
+        self.stop_ids = pair.target.eos_ids
+        self.tag_stop_ids = pair.target.eos_ids | pair.draft.eos_ids
         self.runs_at_once = capacity.runs_at_once(pair, self.store.max_bytes)
 
     def article_limit(self, settings: RunSettings, tasks: Sequence[SidecarTask] = ()) -> int:
@@ -366,7 +372,7 @@ class _Run:
                 self.sampler,
                 self._generator(seed),
                 self.pair.vocab_size,
-                stop_ids,
+                self.engine.tag_stop_ids,
                 self.clock.now,
                 self._check_stop,
             ).write(opening, TokenStream(self.pair.tokenizer))
