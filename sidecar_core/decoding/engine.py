@@ -40,7 +40,7 @@ from sidecar_core.events import (
     TagsSkipped,
 )
 from sidecar_core.models.pair import LoadedModel, Pair
-from sidecar_core.prompts import Prompt, PromptBuilder, check_article
+from sidecar_core.prompts import Prompt, PromptBuilder, check_article, unrelated_prompt
 from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
 from sidecar_core.tasks import SidecarTask, check_tasks, named, task_of
 from sidecar_core.text import TokenStream
@@ -104,7 +104,7 @@ class Engine:
             + task.max_tokens
             for task in tasks or (task_of(settings),)
         )
-        return min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - longest)
+        return max(0, min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - longest))
 
     def build_prompts(
         self, article: str, settings: RunSettings, tasks: Sequence[SidecarTask] = ()
@@ -120,7 +120,8 @@ class Engine:
             return Prompts(target, full, suffix)
         if settings.draft_prompt == "identical":
             return Prompts(target, target, suffix)
-        return Prompts(target, self.prompts.text_only(settings.draft_text), ())
+        room = self.pair.draft.max_positions - settings.max_tokens
+        return Prompts(target, unrelated_prompt(settings.draft_text, self.prompts, room), ())
 
     def segments(self, article: str, settings: RunSettings) -> tuple[tuple[str, int], ...]:
         """(name, tokens) of the draft's prompt, before any run."""
