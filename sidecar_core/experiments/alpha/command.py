@@ -82,12 +82,16 @@ def alpha_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
     from sidecar_core.experiments import published
     from sidecar_core.experiments.alpha import conditions
     from sidecar_core.experiments.alpha.pooling import pool
+    from sidecar_core.prompts import unrelated_prompt
 
     names = [name.strip() for name in arguments.conditions.split(",") if name.strip()]
     if names == ["all"]:
         names = [*conditions.STANDARD, *conditions.CONTROLS]
     conditions.check_names(names)
     session = _Session(arguments)
+    if arguments.draft_text:  # one that is too long is refused before an article is measured
+        room = session.engine.pair.draft.max_positions - arguments.max_tokens
+        unrelated_prompt(arguments.draft_text, session.engine.prompts, room)
     chosen = conditions.choose(names, session.engine, session.task, arguments.draft_text)
     results = session.measure(chosen)
     options = {"gamma": arguments.gamma, "max_tokens": arguments.max_tokens}

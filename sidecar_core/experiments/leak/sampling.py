@@ -131,7 +131,7 @@ def _sample(
         cue=engine.prompts.plain(task.cue),
         sampler=Sampler(settings.temperature),
         vocabulary=pair.vocab_size,
-        stop_ids=engine.stop_ids,
+        stop_ids=engine.tag_stop_ids,
     )
     openings = Openings(engine, prompt, prefix, forced, task.suffix, stop)
     for number, condition in enumerate(CONDITIONS):
