@@ -70,7 +70,7 @@ def test_dear_draft_passes_and_dear_rows_make_short_blocks():
 
 def test_nothing_is_drafted_where_it_cannot_pay():
     assert auto(draft=1.0).end([]) == "cost"
-    assert auto(draft=0.3, per_row=0.6).end([]) == "cost"
+    assert auto(draft=0.3, per_row=3.0).end([]) == "cost"
 
 
 def test_one_more_token_is_drafted_just_when_it_brings_more_than_it_costs():

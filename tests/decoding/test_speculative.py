@@ -26,7 +26,7 @@ from sidecar_core.events import (
 from sidecar_core.models.calibration import Calibration
 from sidecar_core.report import RunReport
 from tests.tiny import tiny_model
-from tests.toys import NoText, ScriptSide
+from tests.toys import NoText, ScriptSide, ToySide
 
 PROMPT = (3, 14, 15, 9, 26, 5, 31)
 
@@ -160,7 +160,8 @@ def test_a_length_limit_inside_a_block_gives_exactly_that_many_tokens(limit):
 def test_a_block_whose_first_token_is_rejected_counts_one_judged_and_four_drafted():
     target, draft = ScriptSide([1]), ScriptSide([2])
     events, _ = run(target, draft, decoding(vocabulary=8, max_tokens=6))
-    kinds = [type(event) for event in events if not isinstance(event, BlockEnded)][:7]
+    events = [event for event in events if not isinstance(event, BlockEnded)]
+    kinds = [type(event) for event in events[:7]]
     assert kinds == [RoundStarted, *[TokenDrafted] * 4, TokenRejected, TokenCorrected]
     report = RunReport.of(events[:7])
     assert (report.drafted, report.judged, report.accepted) == (4, 1, 0)
@@ -245,3 +246,35 @@ def test_where_rows_depend_on_each_other_each_is_a_pass_of_its_own(gamma, monkey
     run(mine, side(tiny_model(1), tail=3), decoding(length=Fixed(gamma)))
     assert mine.emitted == slow_greedy(target, 40)
     assert {count for model, count in rows if model is target} == {1}
+
+
+def test_the_overlap_is_that_of_the_raw_softmax_at_any_temperature():
+    target, draft = tiny_model(0), tiny_model(1)
+    sampler = Sampler(0.3, 5, 0.8)
+    mine = side(target)
+    events, _ = run(mine, side(draft), decoding(sampler=sampler, max_tokens=20))
+    ids, found = list(PROMPT), []
+    for event in events:
+        if isinstance(event, TokenAccepted | TokenCorrected):
+            p, q = (
+                model.network(input_ids=torch.tensor([ids])).logits[0, -1].softmax(-1)
+                for model in (target, draft)
+            )
+            found.append(event.overlap)
+            assert event.overlap == pytest.approx(float(torch.minimum(p, q).sum()), abs=1e-4)
+        if isinstance(event, TokenAccepted | TokenCorrected | TokenBonus):
+            ids.append(event.id)
+    assert len(found) > 5
+    assert ids[len(PROMPT) :] == mine.emitted
+
+
+def test_a_corrected_token_carries_the_targets_p_and_the_drafts_q():
+    target, draft = torch.tensor([0.1, 0.2, 0.7]).log(), torch.tensor([0.6, 0.3, 0.1]).log()
+    events, _ = run(
+        ToySide(target), ToySide(draft), decoding(sampler=Sampler(1.0), vocabulary=3, max_tokens=60)
+    )
+    corrected = [e for e in events if isinstance(e, TokenCorrected)]
+    assert corrected
+    for event in corrected:
+        assert event.p == pytest.approx(float(target.exp()[event.id]), abs=1e-6)
+        assert event.q == pytest.approx(float(draft.exp()[event.id]), abs=1e-6)
