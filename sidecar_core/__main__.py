@@ -1,4 +1,4 @@
-"""The command line: `python -m sidecar_core COMMAND`.
+"""The command line: `sidecar COMMAND`, or `python -m sidecar_core COMMAND`.
 
 Standard output holds the result alone (one JSON object with `--json`); progress goes to standard
 error. Exit code 0, or 2 for bad input with one clear line.
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from sidecar_core import cli
 from sidecar_core import record_command as commands_record
@@ -24,6 +24,7 @@ from sidecar_core.experiments import commands_tags
 from sidecar_core.experiments.alpha import command as commands_alpha
 from sidecar_core.experiments.bench import command as commands_bench
 from sidecar_core.files import log_file, read_text, save_text
+from sidecar_core.server import options
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import TASKS, task_of
 
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = parser().parse_args(argv)
         result = arguments.handler(arguments)
-        if arguments.json and result is not None:
+        if result is not None and arguments.json:
             print(json.dumps(_finite(result), allow_nan=False))
     except SidecarError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -62,7 +63,7 @@ def _finite(value: Any) -> Any:
 
 def parser() -> cli.Parser:
     """The parser of all commands."""
-    top = cli.Parser(prog="python -m sidecar_core", description=__doc__)
+    top = cli.Parser(prog=_program(), description=__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="summarise one article and tag the summary")
@@ -127,7 +128,16 @@ def parser() -> cli.Parser:
     fetch.set_defaults(handler=fetch_command)
     for experiments in EXPERIMENTS:
         experiments.register(commands)
+
+    app = commands.add_parser("app", help="open the page")
+    options.add_options(app)
+    app.set_defaults(handler=app_command)
     return top
+
+
+def _program() -> str:
+    """How this program was called."""
+    return "sidecar" if Path(sys.argv[0]).stem == "sidecar" else "python -m sidecar_core"
 
 
 def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -192,6 +202,13 @@ def fetch_command(arguments: argparse.Namespace) -> dict[str, Any]:
     name, _ = fetch(arguments.pair, load_progress(), arguments.precision, arguments.device)
     print(f"{name} is ready.", file=sys.stderr)
     return {"pair": name, "ready": True}
+
+
+def app_command(arguments: argparse.Namespace) -> NoReturn:
+    """`app`: the page, until a signal ends the process."""
+    from sidecar_core.page.serve import serve
+
+    serve(options.options_of(vars(arguments)))
 
 
 if __name__ == "__main__":

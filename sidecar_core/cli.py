@@ -11,6 +11,7 @@ import argparse
 from typing import TYPE_CHECKING, NoReturn
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.settings import PRECISIONS
 
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine
@@ -26,7 +27,7 @@ class Parser(argparse.ArgumentParser):
 
 def how_to_load(command: argparse.ArgumentParser) -> None:
     """`--precision` and `--device`."""
-    command.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
+    command.add_argument("--precision", choices=PRECISIONS, default="auto")
     command.add_argument("--device", help="cpu, cuda, cuda:1, mps, spread; default: the best")
 
 

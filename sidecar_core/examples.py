@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "assets" / "examples"
+from sidecar_core.installed import ASSETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Example:
     key: str = ""
 
 
-def load_examples(folder: Path = EXAMPLES) -> tuple[Example, ...]:
+def load_examples(folder: Path = ASSETS / "examples") -> tuple[Example, ...]:
     """The folder's .txt files by name; the first line of each is its title."""
     found = []
     for path in sorted(folder.glob("*.txt")):

@@ -11,6 +11,10 @@ from sidecar_core.text import has_half_characters
 
 DraftPrompt = Literal["compound", "identical", "unrelated"]
 Positions = Literal["natural", "rebased"]
+Precision = Literal["fp32", "bf16", "int8"]
+
+PRECISIONS = ("auto", *get_args(Precision))
+"""What a pair can be asked to load in."""
 
 MAX_ARTICLE_CHARS = 200_000
 """Longer text is refused before it is tokenised."""

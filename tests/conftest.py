@@ -11,6 +11,15 @@ from sidecar_core.models.pair import Pair
 pytest_plugins = ["tests.served"]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what `pyproject.toml` says is."""
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "coder" in marks or ("browser" in marks and "essential" not in marks):
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def smol() -> Pair:
     """SmolLM2-135M and the same without two layers, fp32 on the CPU."""

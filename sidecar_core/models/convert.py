@@ -10,7 +10,6 @@ whatever does not agree with it is made again.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -18,9 +17,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import sidecar_core
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
+from sidecar_core.installed import environment
 from sidecar_core.models.cache import Progress, cache_dir, known_sha256
 from sidecar_core.models.pair import Precision
 from sidecar_core.models.sources import Weights
@@ -68,8 +67,6 @@ def convert(weights: Weights, precision: Precision, progress: Progress) -> Path:
 
 def _run_worker(weights: Weights, precision: Precision, progress: Progress) -> None:
     job = {"name": weights.name, "path": str(weights.path), "digest": weights.digest}
-    root = str(Path(sidecar_core.__file__).parent.parent)
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "sidecar_core.models.convert_worker", precision]
     error = None
     with (
@@ -79,7 +76,7 @@ def _run_worker(weights: Weights, precision: Precision, progress: Progress) -> N
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=environment(),
             encoding="utf-8",
         ) as worker,
     ):

@@ -17,6 +17,7 @@ import gradio as gr
 from sidecar_core.errors import SidecarError
 from sidecar_core.host.model_host import MAX_WAITING, HostStatus, ModelHost
 from sidecar_core.host.session import Session
+from sidecar_core.installed import ASSETS
 from sidecar_core.page import controls, words
 from sidecar_core.page import run as live
 from sidecar_core.page.alpha_lab import build_alpha_lab
@@ -37,7 +38,6 @@ from sidecar_core.view.run_view import HINT, RunView
 from sidecar_core.view.runs_table import runs_table
 from sidecar_core.view.tag_column import column
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
 MAX_UPLOAD = "4mb"
 """Of any file; a recording may be that large, what is smaller has its own limit."""
 
@@ -70,7 +70,7 @@ def build_demo(
     """The page over `host`, whose models may still be loading. Call `launch(**launch_arguments())`
     on what comes back."""
     if examples is None:
-        examples = load_examples(ASSETS / "examples")
+        examples = load_examples()
     with Demo(
         title="Speculative Sidecar",
         analytics_enabled=False,

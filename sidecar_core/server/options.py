@@ -7,6 +7,7 @@ here imports Gradio, which reads the same variables and would fail on them with 
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 from sidecar_core import __version__
 from sidecar_core.cli import Parser
 from sidecar_core.errors import SidecarError
+from sidecar_core.settings import PRECISIONS
 
 MIN_PASSWORD = 8
 SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
@@ -96,8 +98,8 @@ SETTINGS = (
         "precision",
         "SIDECAR_PRECISION",
         "auto",
-        "auto, fp32, bf16 or int8",
-        _one_of("auto", "fp32", "bf16", "int8"),
+        ", ".join(PRECISIONS),
+        _one_of(*PRECISIONS),
     ),
     _Setting("device", "SIDECAR_DEVICE", None, "for example cpu or cuda"),
     _Setting("host", "GRADIO_SERVER_NAME", "127.0.0.1", "address to listen at"),
@@ -141,8 +143,14 @@ read by others on the machine."""
 def parse(
     arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
 ) -> Options:
-    """What the command line and, behind it, the environment say. Raises SidecarError."""
-    given = vars(_parser().parse_args(arguments))
+    """What `arguments` and, behind them, the environment say. Raises SidecarError."""
+    parser = Parser(description="Speculative decoding with a sidecar, as a page.")
+    add_options(parser)
+    return options_of(vars(parser.parse_args(arguments)), environment)
+
+
+def options_of(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Options:
+    """The options of a parsed command line; the environment says what it leaves out."""
     found = {setting.name: _value(setting, given, environment) for setting in SETTINGS}
     user = environment.get("SIDECAR_USER", "").strip() or "visitor"
     return Options(**found, user=user, password=_password(environment))
@@ -172,11 +180,11 @@ def _password(environment: Mapping[str, str]) -> str | None:
     return password
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        description="Speculative decoding with a sidecar, as a page.",
-        epilog="SIDECAR_PASSWORD asks visitors for a password, SIDECAR_USER (default: visitor) is "
-        "the user name that goes with it.",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Give `parser` every option, and the words on the password."""
+    parser.epilog = (
+        "SIDECAR_PASSWORD asks visitors for a password, SIDECAR_USER (default: visitor) is the "
+        "user name that goes with it."
     )
     parser.add_argument("--version", action="version", version=__version__)
     for setting in SETTINGS:
@@ -187,4 +195,3 @@ def _parser() -> Parser:
             parser.add_argument(flag, action="store_const", const="1", help=words)
         else:
             parser.add_argument(flag, help=words, metavar=setting.name.upper())
-    return parser

@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from sidecar_core.events import (
@@ -26,6 +25,7 @@ from sidecar_core.events import (
     TokenDrafted,
     TokenRejected,
 )
+from sidecar_core.installed import ASSETS
 from sidecar_core.recording import Recording
 from sidecar_core.report import RunReport
 from sidecar_core.scenarios import BY_KEY
@@ -33,8 +33,6 @@ from sidecar_core.view.player import Timeline, banner, steps
 from sidecar_core.view.render import pending_text, text, tiles, token
 from sidecar_core.view.run_view import ending
 from sidecar_core.view.tag_column import column
-
-TEMPLATE = Path(__file__).resolve().parents[2] / "assets" / "recording.html"
 
 SHOWN = (TokenAccepted, TokenRejected, TokenCorrected, TokenBonus)
 """The tokens that stay in the stream."""
@@ -55,7 +53,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 420, 220, 40, 24
 
 def recording_page(recording: Recording) -> str:
     """The whole file."""
-    template = TEMPLATE.read_text(encoding="utf-8")
+    template = (ASSETS / "recording.html").read_text(encoding="utf-8")
     report = RunReport.of(recording.events)
     points, chart = _chart(report)
     frames, stops = _frames(recording.events)

@@ -48,6 +48,7 @@ def host_of(at_once: int) -> ModelHost:
     return host
 
 
+@pytest.mark.slow
 def test_runs_beside_each_other_give_what_each_gives_alone() -> None:
     asked = [(article, settings) for article in ARTICLES for settings in SETTINGS]
     alone = [outcome(host_of(1), *one) for one in asked]

@@ -146,6 +146,7 @@ WORKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORKS)
 def test_a_stop_during_any_pass_lets_at_most_one_more_begin(work: Work) -> None:
     total = passes(work)
@@ -180,6 +181,7 @@ def stage_of(role: str, phase: str) -> str:
     return phase
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("way", ["stop", "close", "gone"])
 def test_leaving_at_any_stage_frees_the_models_and_the_session(

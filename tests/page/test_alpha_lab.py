@@ -339,6 +339,7 @@ def saved(tab: Any, button: str) -> str:
     return Path(waiting.value.path()).read_text(encoding="utf-8")
 
 
+@pytest.mark.essential
 @pytest.mark.browser
 def test_the_tab_measures_the_article_then_a_file_and_saves_both(visit, lab_url, tmp_path):
     lines = [{"id": f"story-{n}", "text": text} for n, text in enumerate(ARTICLES)]

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 REPORT = RunReport.of(whole_run())
 
 
+@pytest.mark.essential
 def test_a_run_shows_the_engines_numbers(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     assert tab.figure("α") == "–"
@@ -30,6 +31,7 @@ def test_a_run_shows_the_engines_numbers(visit: Any, served: Served) -> None:
     assert "68 tokens" in tab.text("#sidecar")
 
 
+@pytest.mark.essential
 def test_markup_from_article_and_model_is_shown_and_inert(visit: Any, served: Served) -> None:
     attacks = f"<script>window.hit=1</script>{HOSTILE.replace('alert', 'window.hit=')}"
     attacks += "${window.hit=1}{{constructor.constructor('window.hit=1')()}}"
@@ -79,6 +81,7 @@ def test_nothing_moves_while_a_run_goes_on(visit: Any, served: Served) -> None:
     assert [p["y"] for p in places()] == [p["y"] for p in before]
 
 
+@pytest.mark.essential
 def test_every_toggle_redraws_the_map_before_any_run(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     hidden = tab.page.locator("#map td.hidden")
@@ -165,6 +168,7 @@ def test_a_switch_that_is_flipped_during_a_scenario_stays(visit: Any, served: Se
     assert not tab.page.is_checked("#document-masking input")
 
 
+@pytest.mark.essential
 def test_an_error_shows_in_the_status_line_and_the_next_run_works(
     visit: Any, served: Served
 ) -> None:
@@ -176,6 +180,7 @@ def test_an_error_shows_in_the_status_line_and_the_next_run_works(
     tab.run()
 
 
+@pytest.mark.essential
 def test_earlier_runs_stay_as_ghosts_and_in_the_table(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     tab.run()
@@ -187,6 +192,7 @@ def test_earlier_runs_stay_as_ghosts_and_in_the_table(visit: Any, served: Served
     tab.page.wait_for_selector("#runs .quiet")
 
 
+@pytest.mark.essential
 @pytest.mark.parametrize("key", ["plain", "visible", "masked", "leaky", "grounded"])
 def test_one_click_runs_a_scenario_and_says_what_came_out(
     visit: Any, served: Served, key: str
@@ -361,6 +367,7 @@ def test_the_chart_keeps_its_names_in_sight_when_the_page_becomes_bigger(
     )
 
 
+@pytest.mark.essential
 def test_two_visitors_see_only_their_own(visit: Any, served: Served) -> None:
     served.engine.events = lambda settings: whole_run(settings, tag=f"seed{settings.seed}")
     served.engine.pause = 0.02
@@ -376,6 +383,7 @@ def test_two_visitors_see_only_their_own(visit: Any, served: Served) -> None:
     assert [tab.page.locator("#runs tbody tr").count() for tab in tabs] == [1, 1]
 
 
+@pytest.mark.essential
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious(visit: Any, served: Served, theme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")

@@ -16,6 +16,7 @@ import weakref
 from typing import Any
 
 import psutil
+import pytest
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.host.model_host import ModelHost
@@ -70,6 +71,7 @@ def one_run(host: ModelHost, session: Session, chance: random.Random) -> str:
     return way
 
 
+@pytest.mark.slow
 def test_many_runs_leave_no_memory_thread_file_or_session_behind() -> None:
     chance, process = random.Random(0), psutil.Process()
     engine = tiny_engine()

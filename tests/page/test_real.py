@@ -30,6 +30,7 @@ def tab(visit: Any, smol_url: str) -> Any:
     return visit(smol_url + SHORT, patience=REAL_PATIENCE)
 
 
+@pytest.mark.essential
 def test_a_pasted_article_becomes_coloured_tokens_and_tags_in_both_columns(tab: Any) -> None:
     tab.page.fill("#article textarea", FERRY)
     tab.begin()

@@ -350,6 +350,7 @@ def opened(visit: Any, url: str, **options: Any) -> Any:
     return tab
 
 
+@pytest.mark.essential
 @pytest.mark.browser
 def test_the_tab_samples_the_article_shows_rates_and_saves_them(visit, lab_url):
     tab = opened(visit, lab_url)

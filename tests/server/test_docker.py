@@ -16,9 +16,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.checkout import ROOT, copy_project
 from tests.served import free_port
 from tests.server.dockerfile import Dockerfile, ignored
-from tests.server.process import PATIENCE, ROOT, App, environment, running
+from tests.server.process import PATIENCE, App, environment, running
 
 USER = 1000
 
@@ -67,17 +68,6 @@ def test_what_the_app_needs_is_not_ignored_and_what_it_does_not_need_is() -> Non
         assert ignored(ROOT, name)
 
 
-def project_files() -> list[str]:
-    """Tracked files, or all but hidden ones where there is no git."""
-    git = shutil.which("git")
-    if git and (ROOT / ".git").exists():
-        done = subprocess.run([git, "ls-files"], cwd=ROOT, capture_output=True, text=True)
-        if done.returncode == 0 and done.stdout:
-            return done.stdout.splitlines()
-    found = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-    return [str(path) for path in found if not any(part[0] == "." for part in path.parts)]
-
-
 @functools.cache
 def as_user() -> tuple[str, ...]:
     """What goes before a command so that user 1000 runs it, if we are root and the machine lets us.
@@ -102,10 +92,7 @@ def container(dockerfile: Dockerfile) -> Iterator[App]:
     home = Path(tempfile.mkdtemp(prefix="home-of-user-"))
     try:
         workdir = home / "app"
-        for name in project_files():
-            if not ignored(ROOT, name) and (ROOT / name).is_file():
-                (workdir / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / name, workdir / name)
+        copy_project(workdir, lambda name: not ignored(ROOT, name))
         inside = {
             name: value.replace("/home/user", str(home))
             for name, value in dockerfile.env.items()
@@ -136,6 +123,7 @@ def check(dockerfile: Dockerfile, app: App) -> int:
     return done.returncode
 
 
+@pytest.mark.slow
 def test_it_answers_before_the_weights_are_there_then_says_that_they_cannot_be_had(
     container: App, dockerfile: Dockerfile
 ) -> None:
@@ -152,6 +140,7 @@ def test_it_answers_before_the_weights_are_there_then_says_that_they_cannot_be_h
     assert "Speculative Sidecar" in page.text
 
 
+@pytest.mark.slow
 def test_it_runs_as_the_user_where_it_can(container: App) -> None:
     status = Path(f"/proc/{container.process.pid}/status")
     if not status.exists():

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.host.model_host import MAX_WAITING
-from sidecar_core.server.options import SETTINGS, parse
-
-ROOT = Path(__file__).resolve().parents[2]
+from sidecar_core.server.options import parse
 
 
 def test_without_a_word_the_page_is_open_and_local() -> None:
@@ -66,10 +61,3 @@ def test_a_password_brings_a_login() -> None:
     assert parse([], {"SIDECAR_PASSWORD": "eight888"}).login == ("visitor", "eight888")
     environment = {"SIDECAR_PASSWORD": "eight888", "SIDECAR_USER": "desk"}
     assert parse([], environment).login == ("desk", "eight888")
-
-
-def test_the_readme_lists_every_variable() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", readme, flags=re.MULTILINE))
-    assert {setting.variable for setting in SETTINGS} <= listed
-    assert {"SIDECAR_PASSWORD", "SIDECAR_USER", "SIDECAR_CACHE"} <= listed

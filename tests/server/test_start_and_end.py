@@ -104,6 +104,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/simple"
 
 
+@pytest.mark.slow
 def test_a_signal_during_a_download_ends_it_and_what_it_started(
     tmp_path: Path, silent: str
 ) -> None:
@@ -131,6 +132,7 @@ def children_of(app: App) -> list[psutil.Process]:
     raise AssertionError(f"no child: {app.output}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_the_running_run_and_ends_with_code_0(
     tmp_path: Path, number: signal.Signals

@@ -180,6 +180,7 @@ def opened(browser: Any, tmp_path: Path) -> Any:
     assert all(len(file.asked) == 1 for file in files)
 
 
+@pytest.mark.essential
 @pytest.mark.browser
 def test_opened_as_a_file_it_shows_the_summary_and_asks_for_nothing(opened: Any) -> None:
     file = opened(recorded())
@@ -242,6 +243,7 @@ def test_attacks_in_a_file_are_shown_and_inert(opened: Any) -> None:
     assert page.evaluate("window.hit") is None
 
 
+@pytest.mark.essential
 @pytest.mark.browser
 def test_the_policy_stops_what_would_get_past_the_escapes(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.html"

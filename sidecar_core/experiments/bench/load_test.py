@@ -10,7 +10,6 @@ it would run anywhere.
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import statistics
 import subprocess
@@ -21,7 +20,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -30,8 +28,10 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from sidecar_core.errors import SidecarError, first_line
+from sidecar_core.installed import environment
 
-APP = Path(__file__).parents[3] / "app.py"
+APP = ("-m", "sidecar_core", "app")
+"""What Python is told to serve the page."""
 
 REFUSALS = ("try again in a minute", "You have a run at the models or in the line already")
 """What the lines say by which the server refuses: too many wait, or this client itself does."""
@@ -225,15 +225,14 @@ def served(pair: str, precision: str, device: str | None) -> Iterator[tuple[str,
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, str(APP), "--pair", pair, "--precision", precision]
+    command = [sys.executable, *APP, "--pair", pair, "--precision", precision]
     command += ["--host", "127.0.0.1", "--port", str(port)]
     command += ["--device", device] if device else []
     url = f"http://127.0.0.1:{port}/"
     with tempfile.TemporaryFile() as log:
         app = subprocess.Popen(  # noqa: S603  (a fixed command, no shell)
             command,
-            cwd=APP.parent,
-            env={**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"},
+            env={**environment(), "GRADIO_ANALYTICS_ENABLED": "False"},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

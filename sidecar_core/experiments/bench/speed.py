@@ -14,7 +14,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -23,6 +22,7 @@ from transformers import PreTrainedModel
 
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.events import TokenAccepted, TokenBonus, TokenCorrected
+from sidecar_core.installed import ASSETS
 from sidecar_core.models.pair import Pair
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
@@ -30,7 +30,7 @@ from sidecar_core.settings import RunSettings
 SHORT = 2
 """Tokens of the call that is taken off: prompt read by both models, nothing else."""
 
-ARTICLE = Path(__file__).parents[3] / "assets" / "examples" / "night-train.txt"
+ARTICLE = ASSETS / "examples" / "night-train.txt"
 """400 words; with the prompt around them about as long as the reference's mean prompt."""
 
 

@@ -154,6 +154,7 @@ def test_a_corpus_of_which_nothing_can_be_measured_is_refused_with_the_reason(
     )
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_gives_and_a_killed_launch_goes_on(
     capsys, pair, corpus, cache, tmp_path
 ):
@@ -191,6 +192,7 @@ def test_two_processes_give_what_one_gives_and_a_killed_launch_goes_on(
     assert together["skipped"] == alone["skipped"]
 
 
+@pytest.mark.slow
 def test_placement_takes_more_processes_than_articles(pair, corpus):
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     launch += ["--standalone", "-m", "sidecar_core", "placement", corpus, "--limit", "1"]

@@ -110,7 +110,7 @@ def test_a_server_without_the_api_is_one_clear_line(otherwise, tmp_path, monkeyp
     """It says nothing, not found, or nothing of use to who asks for anything but the page."""
     app = tmp_path / "app.py"
     app.write_text(OTHER_SERVER.format(otherwise=otherwise))
-    monkeypatch.setattr(load_test, "APP", app)
+    monkeypatch.setattr(load_test, "APP", (str(app),))
     assert main(["bench", "--clients", "1", "--seconds", "1", "--pair", "smol"]) == 2
     assert "did not come up" in capsys.readouterr().err
 
@@ -128,10 +128,11 @@ gradio.Interface(summarise, inputs, "text", api_name="summarise").launch(server_
 """
 
 
+@pytest.mark.slow
 def test_what_fails_while_a_server_is_up_is_not_told_as_its_fault(tmp_path, monkeypatch):
     app = tmp_path / "app.py"
     app.write_text(GRADIO_SERVER)
-    monkeypatch.setattr(load_test, "APP", app)
+    monkeypatch.setattr(load_test, "APP", (str(app),))
     seen = []
 
     def fail_at_a_server() -> None:
@@ -146,6 +147,7 @@ def test_what_fails_while_a_server_is_up_is_not_told_as_its_fault(tmp_path, monk
     assert not process.is_running()
 
 
+@pytest.mark.slow
 @pytest.mark.smol
 def test_a_few_clients_at_a_real_server_get_their_own_answers(smol, capsys):
     options = ["--clients", "3", "--seconds", "6", "--max-tokens", "2", "--pair", "smol"]

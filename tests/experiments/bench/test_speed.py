@@ -18,6 +18,7 @@ def test_a_ratio_is_the_median_of_the_ratios_within_each_repeat():
     assert bench.median("a") == 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.smol
 def test_a_contest_measures_every_contestant_on_the_same_number_of_tokens(smol):
     text = "Two night trains will run again in spring, the operator said on Monday."

@@ -1,0 +1,1 @@
+"""What comes with the program, as a package: so it is found, installed or not."""
