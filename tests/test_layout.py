@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sidecar_core"
 
 LEVELS = [
-    {"errors", "schema", "text"},
+    {"errors", "schema", "text", "language"},
     {"events", "settings", "files"},
     {
         *("report", "recording", "scenarios", "examples", "models", "prompts", "tasks"),
