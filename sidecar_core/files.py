@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.settings import MAX_ARTICLE_CHARS
+
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+"""Those that no text holds; tabs and the ends of lines and pages are left out."""
 
 MAX_BYTES = 64 * MAX_ARTICLE_CHARS
 
@@ -33,9 +37,20 @@ def read_text(path: Path | str) -> str:
     if len(data) > MAX_BYTES:
         raise SidecarError(f"{path} is larger than {MAX_BYTES:,} bytes; give a smaller file.")
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
+        return decode(data)
+    except UnicodeError as error:
         raise SidecarError(f"{path} is not UTF-8 text; convert it first.") from error
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 text, a byte order mark left out. Raises UnicodeError for bytes that are not UTF-8, and
+    for those that can be read as it but are UTF-16 or no text: NUL, or one control character in
+    ten."""
+    text = data.decode("utf-8-sig")
+    controls = len(_CONTROL.findall(text))
+    if "\0" in text or controls * 10 > len(text):
+        raise UnicodeError("control characters instead of text")
+    return text
 
 
 def save_text(path: Path, text: str) -> None:

@@ -178,9 +178,13 @@ def clean(text: str) -> str:
     return text.strip().strip("\ufeff").strip()
 
 
+BLANKS = frozenset("\u2800\u115f\u1160\u3164\uffa0")
+"""Letters and signs without ink: the blank Braille pattern and the Hangul fillers."""
+
+
 def is_blank(text: str) -> bool:
-    """Whether there is nothing in `text` to be read: white space and invisible marks at most."""
-    return all(ch.isspace() or unicodedata.category(ch) == "Cf" for ch in clean(text))
+    """Whether there is nothing to see: white space, controls, joiners, marks on nothing, blanks."""
+    return all(ch in BLANKS or unicodedata.category(ch)[0] in "ZCM" for ch in text)
 
 
 def article_key(article: str) -> str:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sidecar_core.errors import SidecarError, quoted
+from sidecar_core.language.spelling import spelled, unescaped
 from sidecar_core.prompts import clean
 from sidecar_core.settings import MAX_TASK_CHARS, RunSettings
 from sidecar_core.text import has_half_characters
@@ -59,45 +60,93 @@ class _Items:
         return self.complete if self.quoted else (*self.complete, self.last)
 
 
-def _items(raw: str) -> _Items:
-    """Splits a list of any form: JSON, quoted, "#a #b", commas, lines with bullets or numbers."""
+_SEPARATORS = re.compile(r'(?:["“”，、;\n•|`]|(?<!\d),|,(?!\d))+|(?<!\w)#')
+"""Between the items of a list. A comma within a number is none, and no "#" within a word."""
+
+_LISTED = re.compile(r"""\s*(?:["“'#•`\[]|[-*+]\s|\d+[.)]\s)""")
+"""How a line begins that goes on with a list."""
+
+
+def _items(raw: str, spell: Callable[[str], str] = unescaped) -> _Items:
+    """Splits a list of any form: JSON, quoted, "#a #b", commas, lines with bullets or numbers;
+    `spell` is applied to it first."""
     text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), raw)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    text = re.sub(r"\\.?", " ", text)
+    text = spell(re.sub(r"\\.?", " ", text))
     before, bracket, behind = text.partition("[")
     if bracket and not re.search(r'["“#,]', before):
         text = behind
     text, closing, _ = text.partition("]")
+    if not closing:
+        text = _without_prose(text)
     quoted = bool(re.search(r'["“”]', text))
-    if not quoted and "#" in text:
-        text = re.sub(r"#([^\s#,;]+)", r",\1,", text[text.index("#") :])
-        if not text.endswith(" ") and text.endswith(",") and raw[-1:] not in ",;":
-            text = text[:-1]  # more letters may follow
-    parts = [
-        re.sub(r"^\s*(?:[-*]|\d+[.)])\s+", "", part)
-        for part in re.split(r'["“”,，、;\n#•|`]+', text)
-    ]
+    if not quoted and re.search(r"(?:^|[^\w&])#\w|\w#\w", text):
+        return _hashed(text, bool(closing), raw[-1:])
+    parts = [_without_bullet(part) for part in _SEPARATORS.split(text)]
     complete, last = (parts, "") if closing else (parts[:-1], parts[-1])
     return _Items(tuple(complete), last, bool(closing), quoted)
+
+
+def _hashed(text: str, closed: bool, end: str) -> _Items:
+    """A list of "#a #b". What stands between the tags is none, but for a word or two at the very
+    beginning: the first tag, whose "#" the cue may have written."""
+    before, _, tags = text.partition("#")
+    opening = re.fullmatch(r"([^\s:.!?]+(?: [^\s:.!?]+)?)[\s,;]*", before)
+    found = re.findall(r"[^\s#,;，、]+", " ".join(re.findall(r"#\s*([^\s#,;，、]+)", "#" + tags)))
+    items = [*([_without_bullet(opening[1])] if opening else []), *found]
+    unfinished = not closed and not re.search(r"[\s,;，、#]$", text) and text[-1:] == end
+    if unfinished and items:
+        return _Items(tuple(items[:-1]), items[-1], closed, quoted=False)
+    return _Items(tuple(items), "", closed, quoted=False)
+
+
+def _without_prose(text: str) -> str:
+    """An unclosed list up to where prose begins: a line that goes on with no list, or a sentence
+    behind the last item."""
+    kept: list[str] = []
+    for line in text.splitlines(keepends=True):
+        so_far = "".join(kept)
+        if so_far.strip() and line.strip() and not _LISTED.match(line):
+            inline = bool(re.search(r'["“”,，、;#]', so_far.lstrip("-*#\n ")))
+            goes_on = so_far.rstrip().endswith((",", "，", "、", ";"))
+            blank = bool(re.search(r"\n\s*\n\s*$", so_far))
+            if blank or (inline and not goes_on) or _LISTED.match(so_far):
+                break
+        kept.append(line)
+    return _SENTENCE.sub(r"\1", "".join(kept))
+
+
+_SENTENCE = re.compile(
+    r"((?:^|[,;#\n])[^,;.\n]*[^\W\d_]{3})\.[ \t]+[A-Z][^\s,;]*(?:[ \t]+[^\s,;]+){2,}.*\Z", re.DOTALL
+)
+"""An item that ends with a full stop, and a sentence behind it."""
+
+
+def _without_bullet(part: str) -> str:
+    return re.sub(r"^\s*(?:[-*+]|\d+[.)])\s+", "", part)
 
 
 def _tag(item: str) -> str:
     """A tag in its one form: lower case, letters and digits of any script, hyphens between words.
 
-    "#ClimateChange" and "climate change" both become "climate-change"; "" if nothing is left.
+    "#ClimateChange" and "climate change" both become "climate-change". "" where nothing is left, or
+    no letter: digits alone are no hashtag. Numbers are spelled so that they keep their meaning
+    (`language.spelling`).
     """
     item = unicodedata.normalize("NFC", item.strip())
     if not re.search(r"\s", item):
         item = _split_words(item)
-    kept = []
-    for character in item.lower():
+    kept: list[str] = []
+    for character in item.replace("İ", "i").lower():
         category = unicodedata.category(character)
-        if category[0] in "LMN":
+        marked = category[0] == "M" and "".join(kept[-1:]).strip("-")  # a mark on something
+        if category[0] in "LN" or (marked and character != "\ufe0f"):
             kept.append(character)
-        elif character not in "'’." and category != "Cf":
-            kept.append("-")
+        elif character not in "'’." and category[0] not in "MC":
+            kept.append(character if character == "_" else "-")  # "_" is a decimal mark
     tag = re.sub("-+", "-", "".join(kept)).strip("-")
-    return tag if tag.count("-") < 6 and len(tag) <= 60 else ""  # longer: a sentence, not a tag
+    usable = any(map(str.isalpha, tag)) and not re.search(r"(?:^|-)0{2,}(?:-|$)", tag)
+    return tag if usable and tag.count("-") < 6 and len(tag) <= 60 else ""  # longer: a sentence
 
 
 def _split_words(run: str) -> str:
@@ -110,9 +159,13 @@ def _split_words(run: str) -> str:
 
 
 def _loops(tag: str) -> bool:
-    """Whether a tag goes round in itself ("heat-pump-heat-pump"; "face-to-face" does not)."""
-    words = tag.split("-")
-    return len(words) > 3 and len(set(words)) < len(words)
+    """Whether a tag goes round in itself: "heat-pump-heat-pump", "car-car-car" and "热泵热泵热泵"
+    do; "face-to-face", "bora-bora" and "new-york-new-jersey" do not."""
+    return bool(
+        re.search(r"(?:^|-)([^-]+(?:-[^-]+)+)-\1(?:-|$)", tag)
+        or re.search(r"(?:^|-)([^-]+)-\1-\1(?:-|$)", tag)
+        or re.search(r"([^\W\d_]{2,})\1\1", tag)
+    )
 
 
 def _distinct(items: tuple[str, ...]) -> tuple[str, ...]:
@@ -121,14 +174,14 @@ def _distinct(items: tuple[str, ...]) -> tuple[str, ...]:
 
 def parse_tags(raw: str) -> tuple[str, ...]:
     """At most five distinct tags: hyphenated lower case without "#" and punctuation."""
-    tags = map(_tag, _items(raw).usable)
+    tags = map(_tag, _items(raw, spelled).usable)
     return _distinct(tuple(tag for tag in tags if not _loops(tag)))[:MAX_TAGS]
 
 
 def tags_are_done(raw: str) -> bool:
     """At the closing bracket, at the fifth distinct tag, or at the first one that repeats another
     or itself."""
-    items = _items(raw)
+    items = _items(raw, spelled)
     tags = [tag for tag in map(_tag, items.complete) if tag]
     repeats = len(set(tags)) < len(tags) or any(map(_loops, tags))
     return items.closed or len(tags) >= MAX_TAGS or repeats
@@ -136,7 +189,7 @@ def tags_are_done(raw: str) -> bool:
 
 def _phrase(text: str) -> str:
     """Plain words: without Markdown marks, quotation marks and white space around them."""
-    return re.sub(r"\s+", " ", text).strip(" \t\"'“”„«»*_#`-:.")
+    return re.sub(r"\s+", " ", text).lstrip("#").strip(" \t\"'“”„«»*_`-:.").lstrip("# ")
 
 
 def parse_keywords(raw: str) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ the `tokenizers` library can neither be asked for what it holds back nor be copi
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -29,12 +31,41 @@ def whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+_PLAIN = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_OTHERS = [byte for byte in range(256) if byte not in _PLAIN]
+_BYTES = {chr(byte): byte for byte in _PLAIN} | {chr(256 + n): b for n, b in enumerate(_OTHERS)}
+"""The characters that byte-level tokenizers write for bytes: themselves, or the n-th behind 255."""
+
+
+def whole_text(tokenizer: PreTrainedTokenizerBase, tokens: Iterable[int]) -> str:
+    """The text of a token sequence, without special tokens and without a character that its end
+    cuts off."""
+    stream = TokenStream(tokenizer)
+    return "".join(map(stream.push, tokens)) + stream.flush()
+
+
+def _bytes_of(token: str) -> bytes:
+    """The bytes of one vocabulary entry: "<0xF0>" is one, and so is each byte-level character."""
+    if fallback := re.fullmatch(r"<0x([0-9A-Fa-f]{2})>", token):
+        return bytes.fromhex(fallback[1])
+    if all(character in _BYTES for character in token):
+        return bytes(_BYTES[character] for character in token)
+    return token.encode()
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether `data` ends within a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data)
+    return bool(decoder.getstate()[0])
+
+
 class TokenStream:
     """Text of one growing token sequence; special tokens add none.
 
     All that `push` returned, and then `flush`, joined is the text of the whole sequence decoded at
-    once. No update ends within a character, so U+FFFD only comes through where the text really
-    holds it, or holds bytes that are no character.
+    once, without a character that the end cuts off. No update ends within a character, so U+FFFD
+    only comes through where the text really holds it, or holds bytes that are no character.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -57,8 +88,10 @@ class TokenStream:
         return added
 
     def flush(self) -> str:
-        """The rest, at the end of the sequence."""
+        """The rest, at the end of the sequence; an incomplete character is dropped."""
         added = self._added()
+        if added.endswith(_REPLACEMENT) and _is_cut(self._bytes()):
+            added = added.rstrip(_REPLACEMENT)
         self._shown, self._held = self._held or self._shown, []
         return added
 
@@ -76,6 +109,11 @@ class TokenStream:
             waits = not text and ahead._held and token not in self._special
             texts.append(INCOMPLETE if waits else text)
         return texts
+
+    def _bytes(self) -> bytes:
+        """What the tokens that are held stand for."""
+        tokens = self._tokenizer.convert_ids_to_tokens(self._held)
+        return b"".join(map(_bytes_of, map(str, tokens)))
 
     def _added(self) -> str:
         return self._decode(self._shown + self._held)[len(self._decode(self._shown)) :]

@@ -45,6 +45,30 @@ def test_what_is_not_there_or_no_text_is_one_line(tmp_path: Path) -> None:
         files.read_text(tmp_path / "picture")
 
 
+SAMPLES = [
+    "The harbour council agreed.\n",
+    "Совет порта решил.",
+    "สภาท่าเรือ ตัดสินใจ",
+    "港口委员会 决定",
+]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("text", SAMPLES)
+def test_text_of_another_encoding_is_refused_with_and_without_its_mark(
+    text: str, encoding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(SidecarError, match=r"a\.txt is not UTF-8 text; convert it first"):
+        files.read_text(path)
+
+
+@pytest.mark.parametrize("text", [*SAMPLES, "", "a\tb\r\nc\x0cd", "Stray \x07 bell in a line"])
+def test_utf_8_is_read_as_it_is(text: str) -> None:
+    assert files.decode(text.encode()) == text
+
+
 def test_a_log_holds_its_lines_at_once(tmp_path: Path) -> None:
     path = tmp_path / "log"
     with files.log_file(path) as add:

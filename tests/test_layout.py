@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sidecar_core"
 
 LEVELS = [
-    {"errors", "schema", "text", "installed"},
+    {"errors", "schema", "text", "installed", "language"},
     {"events", "settings", "files"},
     {
         *("report", "recording", "scenarios", "examples", "models", "prompts", "tasks"),

@@ -167,10 +167,24 @@ def test_first_tokens_is_a_beginning_that_fits_and_never_breaks_a_character(
     assert builder.first_tokens(f"\x00{text}\r\n", 10_000) == text
 
 
-@pytest.mark.parametrize("text", ["", "   \n\t ", "\x00\x07", "\ufeff", "\u200b\u200d"])
+BLANKS = [
+    "\u2800" * 40,  # Braille without dots
+    "\u3164" * 10 + "\u115f\uffa0",  # Hangul fillers
+    "\u2800\u3164 \u200b\n\U000e0041",
+    "\u0301\ufe0f",  # marks on nothing
+    "\u00ad\u2060\u180e",
+]
+
+
+@pytest.mark.parametrize("text", ["", "   \n\t ", "\x00\x07", "\ufeff", "\u200b\u200d", *BLANKS])
 def test_an_article_without_anything_to_read_is_refused(text: str, builder: PromptBuilder) -> None:
     with pytest.raises(SidecarError, match="empty"):
         check_article(text, builder, 100)
+
+
+@pytest.mark.parametrize("text", [".", "⠓", "ㅎ", "🙂", "漢", "\u2800a"])
+def test_an_article_with_something_to_see_is_taken(text: str, builder: PromptBuilder) -> None:
+    assert check_article(text, builder, 100) == text
 
 
 def test_an_article_with_too_many_characters_is_refused_before_tokenising() -> None:

@@ -34,9 +34,44 @@ from sidecar_core.tasks import (
         ("1. Ai\n2. Wind power\n3. Sea", ("ai", "wind-power", "sea")),
         ("- #Ai\n- #WindPower\n", ("ai", "wind-power")),
         ("天気、東京", ("天気", "東京")),
+        # the cue opened the first tag, and the "#" stands in the cue
+        ("climate #energy #policy", ("climate", "energy", "policy")),
+        ("climate\n#energy\n#policy", ("climate", "energy", "policy")),
+        ("sea level #energy ", ("sea-level", "energy")),
+        ("#ai#wind#sea", ("ai", "wind", "sea")),
+        # signs that hashtags cannot hold
+        ('C++", "C#", "Rust"]', ("cpp", "csharp", "rust")),
+        ("C++, C#, Rust]", ("cpp", "csharp", "rust")),
+        ("#C++ #C# #Rust", ("cpp", "csharp", "rust")),
+        ("1,000 jobs, 1.5C limit, wind]", ("1000-jobs", "1_5c-limit", "wind")),
+        ("R&amp;D, Lunt &amp;amp; Sons, caf&#233;]", ("r-d", "lunt-sons", "café")),
+        ('ai", "&quot;wind&quot;"]', ("ai", "wind")),
     ],
 )
 def test_lists_of_every_shape_become_tags(raw: str, tags: tuple[str, ...]) -> None:
+    assert parse_tags(raw) == tags
+
+
+@pytest.mark.parametrize(
+    ("raw", "tags"),
+    [
+        ('ai", "wind"\nThese tags name the topics.', ("ai", "wind")),
+        ('ai", "wind"\n\nNote: the summary is short', ("ai", "wind")),
+        ("ai, wind\n\nThese hashtags capture the topics", ("ai", "wind")),
+        ("ai, wind. These hashtags capture the topics", ("ai", "wind")),
+        ("#ai #wind These tags describe it", ("ai", "wind")),
+        ("#ai #wind\nThese tags describe it", ("ai", "wind")),
+        ("- Ai\n- Wind\n\nThese are the tags", ("ai", "wind")),
+        ("1. Ai\n2. Wind\nThese are the tags", ("ai", "wind")),
+        ("Ai\nWind\n\nThese are the tags", ("ai", "wind")),
+        # these are lists that go on
+        ('ai",\n "wind",\n "sea', ("ai", "wind")),
+        ("ai,\nwind,\nsea", ("ai", "wind", "sea")),
+        ("Ai\nWind\nSea", ("ai", "wind", "sea")),
+        ("St. Louis fire, U.S. Economy, wind", ("st-louis-fire", "us-economy", "wind")),
+    ],
+)
+def test_prose_behind_an_unclosed_list_is_no_tag(raw: str, tags: tuple[str, ...]) -> None:
     assert parse_tags(raw) == tags
 
 
@@ -74,6 +109,20 @@ def test_a_tag_with_an_open_quotation_mark_is_unfinished_and_left_out(
         ("☕ coffee 👩‍👩‍👧", "coffee"),
         (r"caf\u00e9", "café"),
         ("a\ud800b", "a-b"),
+        ("İstanbul", "istanbul"),
+        ("☕\ufe0f coffee", "coffee"),
+        ("1.5C limit", "1_5c-limit"),
+        ("$3.5 billion", "3_5-billion"),
+        ("1,000 jobs", "1000-jobs"),
+        ("1.000.000 Euro", "1000000-euro"),
+        ("Python 3.12", "python-3_12"),
+        ("5 % growth", "5-percent-growth"),
+        ("-5 degrees", "minus-5-degrees"),
+        ("sea_level", "sea-level"),
+        ("Disney+", "disneyplus"),
+        ("R&amp;D", "r-d"),
+        ("NewYorkNewJersey", "new-york-new-jersey"),
+        ("Bora Bora", "bora-bora"),
     ],
 )
 def test_tags_are_lower_case_words_of_any_script_joined_by_hyphens(item: str, tag: str) -> None:
@@ -94,6 +143,13 @@ def test_tags_are_lower_case_words_of_any_script_joined_by_hyphens(item: str, ta
         "👩‍👩‍👧",
         "…",
         "A long sentence that is no tag at all",
+        "#1000000",
+        "1,000",
+        "2026",
+        "#000-jobs",
+        "HeatPumpHeatPumpHeatPump",
+        "car-car-car",
+        "热泵热泵热泵",
     ],
 )
 def test_nothing_usable_gives_no_tags(raw: str) -> None:
@@ -162,6 +218,8 @@ def test_a_tag_that_repeats_itself_is_left_out() -> None:
         ("\n- Wind\n- **Sea level**\n", ("Wind", "Sea level"), False),
         ("\n1. Wind\n2. Sea level\n\nThat is", ("Wind", "Sea level"), True),
         (" Wind, sea, wind,", ("Wind", "sea"), True),
+        (" 1,000 jobs, C#, 5 %,", ("1,000 jobs", "C#", "5 %"), False),
+        (" R&amp;D, sea", ("R&D", "sea"), False),
         ('["Wind", "sea"]', ("Wind", "sea"), True),
     ],
 )

@@ -6,8 +6,8 @@ import pytest
 from transformers import PreTrainedTokenizerBase
 
 from sidecar_core.models.pair import Pair
-from sidecar_core.text import TokenStream
-from tests.toy_tokenizers import toy_tokenizer
+from sidecar_core.text import TokenStream, whole_text
+from tests.toy_tokenizers import byte_fallback_tokenizer, toy_tokenizer
 
 REPLACEMENT = "\ufffd"
 TEXTS = [
@@ -51,13 +51,33 @@ def test_a_real_replacement_character_passes(tokenizer: PreTrainedTokenizerBase)
     assert "".join(updates) + stream.flush() == text
 
 
-def test_flush_gives_what_a_cut_character_decodes_to(tokenizer: PreTrainedTokenizerBase) -> None:
-    ids = ids_of(tokenizer, "old 𒀀")[:-1]
+@pytest.mark.parametrize("missing", [1, 2, 3])
+def test_a_character_that_the_end_cuts_off_is_dropped(
+    missing: int, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    ids = ids_of(tokenizer, "old 𒀀")[:-missing]
     stream = TokenStream(tokenizer)
     text = "".join(stream.push(token) for token in ids)
     assert text == "old "
-    assert text + stream.flush() == tokenizer.decode(ids)
-    assert stream.flush() == ""
+    assert stream.flush() == stream.flush() == ""
+    assert whole_text(tokenizer, ids) == "old "
+    assert REPLACEMENT in tokenizer.decode(ids)
+
+
+def test_a_real_replacement_character_before_a_cut_one_passes(
+    tokenizer: PreTrainedTokenizerBase,
+) -> None:
+    ids = ids_of(tokenizer, f"a{REPLACEMENT}b𒀀")[:-1]
+    assert whole_text(tokenizer, ids) == f"a{REPLACEMENT}b"
+    assert whole_text(tokenizer, ids_of(tokenizer, f"a{REPLACEMENT}")) == f"a{REPLACEMENT}"
+
+
+@pytest.mark.parametrize("pieces", [["<0xF0>", "<0x9F>", "<0x92>"], ["<0xE6>"]])
+def test_a_cut_character_of_byte_fallback_is_dropped_too(pieces: list[str]) -> None:
+    tokenizer = byte_fallback_tokenizer()
+    ids = tokenizer.convert_tokens_to_ids(["a", *pieces])
+    assert REPLACEMENT in tokenizer.decode(ids)
+    assert whole_text(tokenizer, ids) == "a"
 
 
 def test_random_tokens_stream_to_their_decoded_text(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -66,7 +86,10 @@ def test_random_tokens_stream_to_their_decoded_text(tokenizer: PreTrainedTokeniz
         ids = [rng.randrange(len(tokenizer)) for _ in range(25)]
         stream = TokenStream(tokenizer)
         text = "".join(stream.push(token) for token in ids) + stream.flush()
-        assert text == tokenizer.decode(ids, skip_special_tokens=True)
+        whole = tokenizer.decode(ids, skip_special_tokens=True)
+        assert whole.rstrip(REPLACEMENT) == text.rstrip(REPLACEMENT)
+        assert len(whole) >= len(text)
+        assert text == whole_text(tokenizer, ids)
 
 
 def test_special_tokens_add_no_text(tokenizer: PreTrainedTokenizerBase) -> None:

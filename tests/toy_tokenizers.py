@@ -63,3 +63,18 @@ def toy_tokenizer(
         eos_token="<|end|>",
         chat_template=chat_template,
     )
+
+
+def byte_fallback_tokenizer() -> PreTrainedTokenizerFast:
+    """A tokenizer as SentencePiece makes them: each byte of what it does not know is a token."""
+    pieces = ["<unk>", "a", "b", *(f"<0x{byte:02X}>" for byte in range(256))]
+    backend = Tokenizer(
+        models.BPE(
+            vocab={piece: n for n, piece in enumerate(pieces)},
+            merges=[],
+            unk_token="<unk>",
+            byte_fallback=True,
+        )
+    )
+    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    return PreTrainedTokenizerFast(tokenizer_object=backend)

@@ -43,7 +43,7 @@ from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.prompts import Prompt, PromptBuilder, check_article, unrelated_prompt
 from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
 from sidecar_core.tasks import SidecarTask, check_tasks, named, task_of
-from sidecar_core.text import TokenStream
+from sidecar_core.text import TokenStream, whole_text
 
 NO_SIDECAR = (
     "With an unrelated draft prompt the draft never read the article, so there is nothing to tag."
@@ -330,7 +330,7 @@ class _Run:
         spent.add("overlap", clock.overlap)
         spent.add("engine", seconds - target.seconds - drafting - clock.overlap)
         ids = tuple(target.emitted)
-        whole = self.pair.tokenizer.decode(ids, skip_special_tokens=True)
+        whole = whole_text(self.pair.tokenizer, ids)
         passes = draft.passes if draft else 0
         return SummaryFinished(whole, ids, reason, target.passes, passes, clock.now())
 

@@ -144,7 +144,7 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
     result = fold.as_dict() | _about(engine, corpus, arguments)
     if arguments.csv:
         rows = result["per_document"] if "per_document" in result else result["tags"]
-        save_text(arguments.csv, corpus_leak.as_csv([_flat(row) for row in rows]))
+        save_text(arguments.csv, corpus_leak.table_csv([_flat(row) for row in rows]))
     if arguments.figure:
         from sidecar_core.experiments.tag_figures import leak_figure, save_figure
 
@@ -153,9 +153,11 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with the counts of a nested dictionary as columns of their own."""
+    """A row with the counts of a nested dictionary as columns of their own, and lists as text."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
+        if isinstance(value, list):
+            value = " ".join(value)
         flat.update(value if isinstance(value, dict) else {name: value})
     return flat
 

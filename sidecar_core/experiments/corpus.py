@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.files import file_errors
-from sidecar_core.prompts import clean
+from sidecar_core.files import decode, file_errors
+from sidecar_core.prompts import clean, is_blank
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 
 MAX_BYTES = 4_000_000
@@ -94,7 +94,7 @@ def _collect(entries: Iterator[_Entry | Skipped], limit: int | None, max_chars: 
         text = clean(entry.text)
         name, fallback = clean(entry.id), clean(entry.fallback)
         key = name if name not in documents else fallback
-        if not text:
+        if is_blank(text):
             skipped.append(Skipped(entry.where, "its text is empty"))
         elif not key or key in documents:
             skipped.append(Skipped(entry.where, f"the id {name!r} came before"))
@@ -126,8 +126,8 @@ def _of_text(path: Path, data: bytes) -> _Entry | Skipped:
     if len(data) > MAX_BYTES:
         return Skipped(str(path), f"it is larger than {MAX_BYTES:,} bytes")
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        text = decode(data)
+    except UnicodeError:
         return Skipped(str(path), "it is not UTF-8 text")
     return _Entry(str(path), path.stem, text, path.as_posix())
 
@@ -149,8 +149,8 @@ def _of_lines(path: Path, file: BinaryIO) -> Iterator[_Entry | Skipped]:
 
 def _of_line(where: str, default_id: str, line: bytes) -> _Entry | Skipped:
     try:
-        record = json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError:
+        record = json.loads(decode(line))
+    except UnicodeError:
         return Skipped(where, "the line is not UTF-8 text")
     except (ValueError, RecursionError):
         return Skipped(where, "the line is not JSON")

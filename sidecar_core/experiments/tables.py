@@ -110,7 +110,7 @@ def alpha_csv(result: dict[str, Any]) -> str:
         + [found["alpha"] for found in pooled]
         + [found["agreement"] for found in pooled]
     )
-    return _csv(rows)
+    return as_csv(rows)
 
 
 def sweep_csv(result: dict[str, Any]) -> str:
@@ -119,13 +119,25 @@ def sweep_csv(result: dict[str, Any]) -> str:
     for length, point in result["lengths"].items():
         low, high = point["ci95"] or ("", "")
         rows.append([length, point["identical"], point["masked"], point["cost"], low, high])
-    return _csv(rows)
+    return as_csv(rows)
 
 
-def _csv(rows: Sequence[Sequence[Any]]) -> str:
+FORMULA_SIGNS = ("=", "+", "-", "@")
+
+
+def as_csv(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it;
+    numbers stay as they are."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, lineterminator="\n").writerows([_inert(cell) for cell in row] for row in rows)
     return out.getvalue()
+
+
+def _inert(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.replace("\r", "\n")  # the writer does not quote the one
+    return f"'{cell}" if cell.lstrip().startswith(FORMULA_SIGNS) or cell[:1] == "\t" else cell
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sidecar_core.errors import SidecarError
 from sidecar_core.examples import Example as Example
 from sidecar_core.examples import load_examples as load_examples
+from sidecar_core.files import decode
 from sidecar_core.prompts import is_blank
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 
@@ -20,8 +21,8 @@ def read_upload(data: bytes) -> str:
             f"{MAX_ARTICLE_CHARS:,} characters. Upload a shorter one."
         )
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
+        text = decode(data)
+    except UnicodeError as error:
         raise SidecarError(
             "The file is not UTF-8 text; save it as a plain .txt or .md file."
         ) from error

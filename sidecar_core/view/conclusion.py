@@ -123,10 +123,11 @@ def _tags_outcome(
 
 
 def _leaks(tags: Sequence[str], summary: str, document: str, sign: str) -> str:
-    places = {tag: ground(tag, summary, document).place for tag in tags}
-    leaks = [sign + tag for tag, place in places.items() if place == "document"]
+    places = {tag: ground(tag, summary, document) for tag in tags}
+    leaks = {sign + tag: found.words for tag, found in places.items() if found.place == "document"}
     if leaks:
-        verb = "stands" if len(leaks) == 1 else "stand"
-        return f"{', '.join(leaks)} {verb} only in the document: a leak"
-    inside = sum(place == "summary" for place in places.values())
-    return f"No tag leaks: {inside} of {len(places)} in the summary, none only in the document"
+        words = list(dict.fromkeys(f"“{word}”" for found in leaks.values() for word in found))
+        verbs = "leaks" if len(leaks) == 1 else "leak", "stands" if len(words) == 1 else "stand"
+        return f"{', '.join(leaks)} {verbs[0]}: {', '.join(words)} {verbs[1]} only in the document"
+    inside = sum(found.place == "summary" for found in places.values())
+    return f"No tag leaks: {inside} of {len(places)} in the summary, no word only in the document"

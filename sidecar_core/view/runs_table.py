@@ -60,7 +60,7 @@ def details(settings: RunSettings) -> str:
 
 
 def leaks(report: RunReport, settings: RunSettings, document: str | None) -> str:
-    """How many of the sidecar's tags stand only in the document, where that is known."""
+    """How many of the sidecar's tags leak, where that is known."""
     done = report.taggers["sidecar"].finished
     if done is None or document is None or settings.task not in SIGNS:
         return "–"
@@ -81,7 +81,7 @@ def runs_table(records: Sequence[RunRecord]) -> str:
             ("Acceptance", "Accepted drafts divided by judged drafts"),
             ("Tokens/pass", "Tokens of the summary for each forward pass of the target"),
             ("Tokens/s", "Speed of the summary, prompt reading not counted"),
-            ("Leaks", "Sidecar tags whose words stand only in the document"),
+            ("Leaks", "Sidecar tags with a word that stands only in the document"),
         )
     )
     return f'<table class="runs"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sidecar_core.grounding import ground
 from sidecar_core.report import TaggerReport
 from sidecar_core.view.render import attribute, text
 
 PLACE_WORDS = {
     "summary": ("✓", "in the summary"),
-    "document": ("!", "only in the document"),
+    "document": ("!", "{} only in the document"),
     "neither": ("?", "in neither"),
     "unknown": ("?", "not in the summary"),
 }
-"""Where a tag's words stand → (mark, words); unknown: it is not known what the document said."""
+"""Where a tag stands → (mark, words); {}: the words that leak; unknown: it is not known what the
+document said."""
 
 
 SIGNS = {"hashtags": "#", "keywords": ""}
@@ -40,15 +43,21 @@ def bytes_text(count: int) -> str:
     return f"{value:.2f} GB"
 
 
+def place_words(place: str, words: Sequence[str]) -> tuple[str, str]:
+    """(mark, words) for where a tag stands; `words` are those of it that leak."""
+    mark, said = PLACE_WORDS[place]
+    return mark, said.format(", ".join(f"“{word}”" for word in words))
+
+
 def chip(tag: str, summary: str, document: str | None, sign: str = "#") -> str:
     found = ground(tag, summary, document or "")
     place = "unknown" if document is None and found.place == "neither" else found.place
-    mark, words = PLACE_WORDS[place]
+    mark, words = place_words(place, found.words)
     passage = f": “{found.passage}”" if found.passage else ""
     return (
         f'<li class="chip {place}" title="{attribute(words + passage)}">'
         f'<span class="mark" aria-hidden="true">{mark}</span>'
-        f'<span class="tag">{sign}{text(tag)}</span><span class="where">{words}</span></li>'
+        f'<span class="tag">{sign}{text(tag)}</span><span class="where">{text(words)}</span></li>'
     )
 
 

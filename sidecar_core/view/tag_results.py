@@ -15,7 +15,7 @@ from sidecar_core.experiments.tables import bounds
 from sidecar_core.experiments.tag_figures import cost_figure
 from sidecar_core.view.alpha_results import table
 from sidecar_core.view.render import attribute, text
-from sidecar_core.view.tag_column import PLACE_WORDS, bytes_text
+from sidecar_core.view.tag_column import bytes_text, place_words
 
 ABOUT = {
     "attended": "the sidecar sees the document",
@@ -117,8 +117,8 @@ def _tag_table(report: LeakReport, conditions: Sequence[str]) -> str:
     rows = "".join(
         f'<tr class="{entry["place"]}{" watched" if entry["watched"] else ""}">'
         f'<th scope="row" title="{attribute(entry["passage"])}">'
-        f'<span class="mark" aria-hidden="true">{PLACE_WORDS[entry["place"]][0]}</span>'
-        f"#{text(entry['tag'])}</th><td>{PLACE_WORDS[entry['place']][1]}</td>"
+        f'<span class="mark" aria-hidden="true">{place_words(entry["place"], ())[0]}</span>'
+        f"#{text(entry['tag'])}</th><td>{text(place_words(entry['place'], entry['words'])[1])}</td>"
         + "".join(f"<td>{entry['samples'].get(name) or '·'}</td>" for name in conditions)
         + "</tr>"
         for entry in entries[:MOST_TAGS]

@@ -42,6 +42,7 @@ def test_bad_lines_are_named_by_file_and_line_and_the_good_ones_are_kept(tmp_pat
         {"id": "a", "text": "Another with the same id."},
         {"id": "e", "text": "Good as well."},
         "[" * 90_000,
+        {"id": "f", "text": "\u2800\u3164"},
     )
     found = read_corpus([path])
     assert [d.id for d in found.documents] == ["a", "e"]
@@ -54,6 +55,7 @@ def test_bad_lines_are_named_by_file_and_line_and_the_good_ones_are_kept(tmp_pat
         Skipped(f"{path}:7", "its text is not a string"),
         Skipped(f"{path}:8", "the id 'a' came before"),
         Skipped(f"{path}:10", "the line is not JSON"),
+        Skipped(f"{path}:11", "its text is empty"),
     )
 
 
@@ -63,6 +65,16 @@ def test_a_line_that_is_not_utf8_is_skipped(tmp_path):
     found = read_corpus([path])
     assert [d.text for d in found.documents] == ["cafe"]
     assert found.skipped == (Skipped(f"{path}:1", "the line is not UTF-8 text"),)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_skipped(tmp_path, encoding):
+    (tmp_path / "a.txt").write_bytes("The harbour council agreed.".encode(encoding))
+    (tmp_path / "b.jsonl").write_bytes('{"text": "The harbour"}\n'.encode(encoding))
+    (tmp_path / "c.txt").write_text("Good.")
+    found = read_corpus([tmp_path / "a.txt", tmp_path / "b.jsonl", tmp_path / "c.txt"])
+    assert [d.text for d in found.documents] == ["Good."]
+    assert {skipped.why.split(" ", 2)[2] for skipped in found.skipped} >= {"not UTF-8 text"}
 
 
 def test_an_article_is_cut_at_max_chars_and_says_so(tmp_path):

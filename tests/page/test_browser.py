@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sidecar_core.recording import record
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
+from sidecar_core.view.recording_page import recording_page
 from tests.page.runs import HOSTILE, one_round, started, whole_run
 from tests.served import Served
 
@@ -227,6 +230,69 @@ def test_the_copied_summary_has_no_rejected_words(visit: Any, served: Served) ->
     tab.page.click("[data-do=copy]")
     tab.page.wait_for_selector("#toast.on")
     assert tab.page.evaluate("navigator.clipboard.readText()") == REPORT.text
+
+
+SELECT = """() => {
+  const box = document.getElementById("summary"), range = document.createRange();
+  range.selectNodeContents(box);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+  return getSelection().toString();
+}"""
+
+
+def drag_over(page: Any) -> None:
+    """Select the summary with the mouse, from before its first token to behind its last."""
+    tokens = page.locator("#summary .t")
+    first, last = tokens.first.bounding_box(), tokens.last.bounding_box()
+    page.mouse.move(first["x"] + 1, first["y"] + first["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(last["x"] + last["width"] + 20, last["y"] + last["height"] - 2, steps=8)
+    page.mouse.up()
+
+
+def copied(page: Any) -> str:
+    page.keyboard.press("Control+C")
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def rejecting(settings: RunSettings) -> list[Any]:
+    """A run with a rejected token in its middle and at its end."""
+    return [
+        started(settings),
+        *one_round(0, [("The", 0.9), (" plant", 0.8)], (" factory", 0.2), " burned"),
+        *one_round(1, [(" down", 0.9)], (" overnight", 0.2), "."),
+        *whole_run(settings)[-5:],
+    ]
+
+
+def test_what_the_mouse_selects_in_the_summary_copies_without_the_rejected_drafts(
+    visit: Any, served: Served
+) -> None:
+    served.engine.events = rejecting
+    tab = visit(served.url, permissions=["clipboard-read", "clipboard-write"])
+    tab.run()
+    assert tab.page.locator("#summary .rej").count() == 2
+    assert tab.page.evaluate(SELECT).strip() == "The plant burned down."
+    drag_over(tab.page)
+    assert copied(tab.page).strip() == "The plant burned down."
+
+
+def test_a_recordings_file_copies_without_the_rejected_drafts_too(
+    visit: Any, served: Served, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.html"
+    recording = record(rejecting(RunSettings())).named("Plant", "The plant burned down.")
+    file.write_text(recording_page(recording), encoding="utf-8")
+    tab = visit(served.url, permissions=["clipboard-read", "clipboard-write"])
+    page = tab.context.new_page()
+    page.goto(file.as_uri())
+    assert page.locator("#summary .rej").count() == 2
+    assert page.evaluate(SELECT).strip() == "The plant burned down."
+    drag_over(page)
+    page.keyboard.press("Control+C")
+    tab.page.bring_to_front()
+    assert tab.page.evaluate("navigator.clipboard.readText()").strip() == "The plant burned down."
 
 
 def test_the_saved_run_is_the_events_that_were_shown(visit: Any, served: Served) -> None:

@@ -455,5 +455,5 @@ def test_markup_in_what_came_out_of_a_scenario_is_text() -> None:
     scenario = BY_KEY["leaky"]
     settings = scenario.apply(RunSettings())
     last = list(live.run(host, Session(), "The arrow line is gone.", settings, scenario))[-1]
-    assert "#&lt;arrow&gt; stands only in the document" in last.note
+    assert "#&lt;arrow&gt; leaks: “arrow” stands only in the document" in last.note
     assert "<arrow>" not in last.note

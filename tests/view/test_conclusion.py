@@ -79,7 +79,7 @@ def test_runs_under_other_settings_are_not_compared_with() -> None:
 
 def test_a_leaked_tag_is_named() -> None:
     words = said("leaky", 0.7, [], tag="brokenarrow")
-    assert "#brokenarrow stands only in the document" in words
+    assert "#brokenarrow leaks: “broken”, “arrow” stand only in the document" in words
     assert "68 tokens" in words
 
 

@@ -33,7 +33,7 @@ from sidecar_core.grounding import ground
 from sidecar_core.report import ratio
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import SidecarTask
-from sidecar_core.text import TokenStream
+from sidecar_core.text import TokenStream, whole_text
 
 PLACEMENTS = {"natural": "masked", "rebased": "rebased", "deferred": "identical"}
 """Placement → the condition that is its α."""
@@ -85,7 +85,7 @@ def tag_everywhere(
                 raise Cancelled
             else:
                 yield Step(result.id, f"tags, {placement}", done, task.max_tokens)
-    text = engine.pair.tokenizer.decode(result.summary_ids, skip_special_tokens=True)
+    text = whole_text(engine.pair.tokenizer, result.summary_ids)
     return PlacedTags(text, tags)
 
 
@@ -98,9 +98,9 @@ def pool_placement(
 ) -> dict[str, Any]:
     """{placements: {name: {alpha, ci95, cost, cost_ci95, …}}, per_document, documents}.
 
-    cost = identical - α. Tags are counted by where their words stand (`grounding`): in the summary,
-    only in the document, in neither; `same_as_natural` is the mean overlap of the two sets of tags,
-    intersection by union.
+    cost = identical - α. Tags are counted by where they stand (`grounding`): in the summary, with a
+    word only in the document, in neither; `same_as_natural` is the mean overlap of the two sets of
+    tags, intersection by union.
     """
     if not results:
         return {"documents": 0, "placements": {}, "per_document": []}

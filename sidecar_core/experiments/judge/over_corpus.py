@@ -24,6 +24,7 @@ from sidecar_core.experiments.judge.rules import overlap, rules_of
 from sidecar_core.experiments.rates import sign_test
 from sidecar_core.experiments.readings import Step
 from sidecar_core.files import file_errors
+from sidecar_core.language.stems import language_of
 from sidecar_core.report import RunReport, ratio
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import task_of
@@ -174,7 +175,7 @@ def _compare_one(
             "sidecar": rules_of(sidecar, report.text, document.text),
             "standalone": rules_of(standalone, report.text, document.text),
         },
-        overlap(sidecar, standalone),
+        overlap(sidecar, standalone, language_of(document.text)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The corpus leak rate: over many articles, the share of tags that only the document holds.
+"""The corpus leak rate: over many articles, the share of tags that leak.
 
 Each article goes through the leak test with its own target summary. Tags of one article depend on
 each other, so intervals come from a bootstrap over articles (`stats`), and differences are paired:
@@ -7,8 +7,6 @@ the same articles are drawn for both sides.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +28,7 @@ from sidecar_core.experiments.rates import Count
 from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import Shelf
 from sidecar_core.experiments.stats import Array, interval, resampled
+from sidecar_core.experiments.tables import as_csv
 
 SAMPLES = 8
 """Tag lists of each article under each condition, unless something else is asked for."""
@@ -177,12 +176,6 @@ def _pooled(counts: list[Count]) -> _Pooled:
     return _Pooled(total, len(counts), resampled(hits, trials)[:, 0])
 
 
-def as_csv(table: list[dict[str, Any]]) -> str:
+def table_csv(table: list[dict[str, Any]]) -> str:
     """Rows as CSV with a header; "" for none."""
-    if not table:
-        return ""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table)
-    return text.getvalue()
+    return as_csv([list(table[0]), *(list(row.values()) for row in table)]) if table else ""

@@ -1,7 +1,7 @@
 """The leak test's settings, samples and counts, apart from what makes them (`leak`).
 
-A sample leaks when one of its tags is found only in the document (`grounding`). A watched fact is
-counted whatever its spelling.
+A sample leaks when one of its tags has a word that stands only in the document (`grounding`). A
+watched fact is counted whatever its spelling.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.rates import Count, difference
 from sidecar_core.experiments.readings import Step
-from sidecar_core.grounding import Grounding, ground, words
+from sidecar_core.grounding import Grounding, ground, names
+from sidecar_core.language.words import tokens
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import get_task
 from sidecar_core.text import has_half_characters
@@ -65,7 +66,7 @@ class LeakSettings:
             raise SidecarError(
                 "The fact to watch holds half a character (a lone surrogate); type it again."
             )
-        if self.watch and not squashed(self.watch):
+        if self.watch and not tokens(self.watch):
             raise SidecarError("The word to watch has no letters or digits; type a word.")
         self.run_settings().validate()
         get_task(self.task)
@@ -93,17 +94,6 @@ class Sampled:
     sample: Sample
 
 
-def squashed(text: str) -> str:
-    """Letters and digits alone, without case and accents: one form for every spelling."""
-    return "".join(words(text))
-
-
-def names(tag: str, fact: str) -> bool:
-    """Whether `tag` names `fact`, however both are spelt: "#BrokenArrowPlant" names
-    "broken-arrow"."""
-    return squashed(fact) in squashed(tag)
-
-
 @dataclass(slots=True)
 class LeakReport:
     """The fold over a leak test: what was counted so far, at any moment."""
@@ -112,6 +102,7 @@ class LeakReport:
     forced: Forced | None = None
     lists: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     _places: dict[str, Grounding] = field(default_factory=dict)
+    _named: dict[str, bool] = field(default_factory=dict)
 
     def add(self, event: Step | Forced | Sampled) -> None:
         """Take the next event."""
@@ -134,12 +125,21 @@ class LeakReport:
         return self._places[tag]
 
     def leaks(self, condition: str) -> Count:
-        """Samples with at least one tag that only the document holds, of all samples."""
+        """Samples with at least one tag that leaks, of all samples."""
         return self._samples(condition, lambda tag: self.place(tag).place == "document")
 
     def watched(self, condition: str) -> Count:
         """Samples with at least one tag that names the watched fact."""
-        return self._samples(condition, lambda tag: names(tag, self.watch))
+        return self._samples(condition, self.names)
+
+    def names(self, tag: str) -> bool:
+        """Whether `tag` names the watched fact. The summary must be known."""
+        if tag not in self._named:
+            assert self.forced is not None
+            self._named[tag] = bool(self.watch) and names(
+                tag, self.watch, (self.forced.text, self.forced.document.text)
+            )
+        return self._named[tag]
 
     def tags(self, condition: str, place: str) -> Count:
         """Tags that stand in `place`, of all tags."""
@@ -193,8 +193,9 @@ class LeakReport:
             {
                 "tag": tag,
                 "place": self.place(tag).place,
+                "words": list(self.place(tag).words),
                 "passage": self.place(tag).passage,
-                "watched": bool(self.watch) and names(tag, self.watch),
+                "watched": self.names(tag),
                 "samples": {name: found[tag] for name, found in counts.items()},
             }
             for tag, _ in total.most_common()

@@ -11,7 +11,7 @@ each condition:
   document at all: what still seems to leak is what the model knew or guessed;
 - `standalone`: the same weights, given the summary afresh.
 
-A sample leaks when one of its tags is found only in the document (`grounding`).
+A sample leaks when a word of one of its tags stands only in the document (`grounding`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from sidecar_core.experiments.records import Shelf
 from sidecar_core.prompts import Prompt, clean
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 from sidecar_core.tasks import get_task
+from sidecar_core.text import whole_text
 
 MAX_SUMMARY_TOKENS = 512
 
@@ -95,8 +96,7 @@ def _own_summary(
                 raise SidecarError(event.why)
             case DocumentAlpha():
                 ids = event.summary_ids
-                text = engine.pair.tokenizer.decode(ids, skip_special_tokens=True)
-                return Forced(document, str(text), ids)
+                return Forced(document, whole_text(engine.pair.tokenizer, ids), ids)
     raise Cancelled
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sidecar_core.decoding.batch import Sample
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.leak.over_corpus import CorpusLeaks, as_csv, corpus_leak_test
+from sidecar_core.experiments.leak.over_corpus import CorpusLeaks, corpus_leak_test, table_csv
 from sidecar_core.experiments.leak.report import Forced, LeakSettings, Sampled
 from sidecar_core.experiments.readings import Step
 from tests.tiny_pair import tiny_engine
@@ -66,11 +66,11 @@ def test_without_any_article_rates_are_none():
     assert result["conditions"]["attended"]["tag_rate"] is None
     assert result["conditions"]["attended"]["tag_ci95"] is None
     assert result["differences"] == {}
-    assert as_csv(result["per_document"]) == ""
+    assert table_csv(result["per_document"]) == ""
 
 
 def test_the_csv_holds_every_article_under_every_condition():
-    rows = list(csv.DictReader(io.StringIO(as_csv(filled().table()))))
+    rows = list(csv.DictReader(io.StringIO(table_csv(filled().table()))))
     assert [(r["document"], r["condition"]) for r in rows] == [
         ("one", "attended"), ("one", "masked"), ("two", "attended"), ("two", "masked"),
     ]  # fmt: skip

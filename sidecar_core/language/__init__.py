@@ -1,0 +1,1 @@
+"""Words in any language: where they begin and end, their stems, and which only join others."""
