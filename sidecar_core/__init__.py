@@ -63,7 +63,7 @@ _HOMES = {
     "decoding.engine": ("Engine",),
     "errors": ("SidecarError",),
     "events": (
-        "DraftLost", "Event", "PhaseChanged", "PrefillProgress", "RoundStarted", "RunFailed",
+        "BlockEnded", "DraftLost", "Event", "PhaseChanged", "PrefillProgress", "RoundStarted", "RunFailed",
         "RunFinished", "RunStarted", "SummaryFinished", "TagText", "TagsFinished", "TagsSkipped",
         "TokenAccepted", "TokenBonus", "TokenCorrected", "TokenDrafted", "TokenRejected",
     ),

@@ -132,7 +132,7 @@ def test_text_that_no_encoding_takes_can_be_written_and_read_back() -> None:
 
 
 def test_json_holds_the_kind_and_plain_values_only() -> None:
-    fields = json.loads(to_json(SAMPLES[7]))
+    fields = json.loads(to_json(SAMPLES[8]))
     assert fields["event"] == "TokenAccepted"
     assert fields["p"] == 0.5
     assert all(not isinstance(v, float) or math.isfinite(v) for v in fields.values())
