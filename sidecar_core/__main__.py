@@ -20,14 +20,19 @@ from typing import Any
 from sidecar_core import cli
 from sidecar_core import record_command as commands_record
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments import commands_tags
 from sidecar_core.experiments.alpha import command as commands_alpha
 from sidecar_core.experiments.bench import command as commands_bench
+from sidecar_core.experiments.cost import command as commands_cost
+from sidecar_core.experiments.judge import command as commands_judge
+from sidecar_core.experiments.leak import command as commands_leak
 from sidecar_core.files import log_file, read_text, save_text
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import TASKS, task_of
 
-EXPERIMENTS = (commands_alpha, commands_tags, commands_bench, commands_record)
+EXPERIMENTS = (
+    *(commands_alpha, commands_leak, commands_judge, commands_cost, commands_bench),
+    commands_record,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

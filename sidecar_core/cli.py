@@ -11,6 +11,7 @@ import argparse
 from typing import TYPE_CHECKING, NoReturn
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.settings import PRECISIONS
 
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine
@@ -26,7 +27,7 @@ class Parser(argparse.ArgumentParser):
 
 def how_to_load(command: argparse.ArgumentParser) -> None:
     """`--precision` and `--device`."""
-    command.add_argument("--precision", choices=["auto", "fp32", "bf16", "int8"], default="auto")
+    command.add_argument("--precision", choices=PRECISIONS, default="auto")
     command.add_argument("--device", help="cpu, cuda, cuda:1, mps, spread; default: the best")
 
 
@@ -41,14 +42,6 @@ def common(command: argparse.ArgumentParser) -> None:
 def as_json(command: argparse.ArgumentParser) -> None:
     """`--json`."""
     command.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def corpus(command: argparse.ArgumentParser) -> None:
-    """The common options, and those of a command over articles."""
-    common(command)
-    command.add_argument("files", nargs="+", metavar="FILE", help=".txt, or .jsonl with `text`")
-    command.add_argument("--limit", type=int, metavar="N", help="the first N articles only")
-    command.add_argument("--max-chars", type=int, default=3000, metavar="N")
 
 
 def numbers(text: str) -> list[int]:

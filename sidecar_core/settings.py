@@ -10,6 +10,10 @@ from sidecar_core.errors import SidecarError, quoted
 
 DraftPrompt = Literal["compound", "identical", "unrelated"]
 Positions = Literal["natural", "rebased"]
+Precision = Literal["fp32", "bf16", "int8"]
+
+PRECISIONS = ("auto", *get_args(Precision))
+"""What `--precision` takes."""
 
 MAX_ARTICLE_CHARS = 200_000
 """Longer text is refused before it is tokenised."""

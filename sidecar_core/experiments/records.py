@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sidecar_core.experiments.alpha.conditions import Condition
 from sidecar_core.experiments.readings import Live, Reading
 from sidecar_core.models.cache import cache_dir, storage_errors, write_text
 
@@ -37,7 +36,7 @@ class Record:
     readings: dict[str, Reading] = field(default_factory=dict)
 
 
-class Shelf(Protocol):
+class RecordStore(Protocol):
     """Where records stand between two measurements."""
 
     def load(self, key: str) -> Record | None: ...
@@ -92,18 +91,14 @@ class Records:
         return self.folder / f"{key}.json"
 
 
-def article_key(pair: Pair, prompt: Sequence[int], max_tokens: int) -> str:
+def record_key(pair: Pair, prompt: Sequence[int], max_tokens: int) -> str:
     """Names an article's record; `prompt` are the target's tokens."""
     models = [pair.target.fingerprint, pair.draft.fingerprint]
-    return _digest([FORMAT, models, list(prompt), max_tokens])
+    return digest([FORMAT, models, list(prompt), max_tokens])
 
 
-def condition_key(condition: Condition) -> str:
-    """Names a reading inside a record."""
-    return f"{condition.name}-{_digest(dataclasses.asdict(condition))[:12]}"
-
-
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """32 hexadecimal digits that name a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -12,7 +12,7 @@ import gradio as gr
 from sidecar_core.errors import SidecarError, quoted
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.cost.devices import BYTES, DEVICES, SHAPES, device_named
-from sidecar_core.experiments.cost.model import BATCHES, Lengths, Scenario, rows
+from sidecar_core.experiments.cost.model import BATCHES, CostSetup, Lengths, rows
 from sidecar_core.experiments.leak.report import LeakSettings
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
@@ -62,7 +62,7 @@ class _Lab:
     def build(self) -> None:
         self.session = gr.State(TagLabSession())
         self.outbox = gr.Textbox(visible="hidden", elem_id="leak-outbox", label="Leak outbox")
-        with gr.Row(elem_id="leak", elem_classes="tag-lab"):
+        with gr.CostRow(elem_id="leak", elem_classes="tag-lab"):
             with gr.Column(elem_classes="card", min_width=280):
                 self._leak_input()
             with gr.Column(elem_id="leak-output", elem_classes="card", min_width=280):
@@ -72,7 +72,7 @@ class _Lab:
                     elem_id="leak-status",
                 )
                 self.result = html(EMPTY, elem_id="leak-result")
-        with gr.Row(elem_id="cost", elem_classes="tag-lab"):
+        with gr.CostRow(elem_id="cost", elem_classes="tag-lab"):
             with gr.Column(elem_classes="card", min_width=280):
                 self._cost_input()
             with gr.Column(elem_id="cost-output", elem_classes="card", min_width=280):
@@ -98,19 +98,19 @@ class _Lab:
         )
         self.samples = _slider("Tag lists, each", 5, MAX_SAMPLES, defaults.samples, 5)
         self.temperature = _slider("Temperature", 0.1, 1.5, defaults.temperature, 0.1)
-        with gr.Row(elem_classes="pair"):
+        with gr.CostRow(elem_classes="pair"):
             self.start = gr.Button("Sample", variant="primary", elem_id="leak-start", min_width=90)
             self.stop = gr.Button("Stop", interactive=False, elem_id="leak-stop", min_width=70)
         self.save = gr.Button("Save JSON", size="sm", elem_id="leak-save")
 
     def _cost_input(self) -> None:
         html(COST_INTRO)
-        lengths, scenario = Lengths(), Scenario(SHAPES[TAGGER].footprint("bf16"))
+        lengths, scenario = Lengths(), CostSetup(SHAPES[TAGGER].footprint("bf16"))
         self.model = gr.Dropdown(list(SHAPES), value=TAGGER, label="Tagger", elem_id="cost-model")
-        with gr.Row(elem_classes="pair"):
+        with gr.CostRow(elem_classes="pair"):
             self.precision = gr.Dropdown(list(BYTES), value="bf16", label="Precision", min_width=90)
             self.device = gr.Dropdown(list(DEVICES), value="A100", label="Machine", min_width=90)
-        with gr.Row(elem_classes="pair"):
+        with gr.CostRow(elem_classes="pair"):
             self.rent = gr.Number(DEVICES["A100"].rent, label="Its rent, $ an hour", min_width=90)
             self.apart = gr.Dropdown(
                 list(DEVICES), value="A100", label="Standalone's machine", min_width=90
@@ -209,7 +209,7 @@ class _Lab:
             if model not in SHAPES:
                 raise SidecarError(f"There is no shape of {quoted(model)}; choose one of the list.")
             machine = device_named(device)
-            scenario = Scenario(
+            scenario = CostSetup(
                 SHAPES[model].footprint(precision),
                 dataclasses.replace(machine, rent=machine.rent if rent is None else float(rent)),
                 dataclasses.replace(

@@ -16,6 +16,9 @@ from typing import Any
 from sidecar_core import __version__
 from sidecar_core.cli import Parser
 from sidecar_core.errors import SidecarError
+from sidecar_core.host.model_host import MAX_SECONDS
+from sidecar_core.host.queue import MAX_WAITING
+from sidecar_core.settings import PRECISIONS
 
 MIN_PASSWORD = 8
 SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
@@ -97,7 +100,7 @@ SETTINGS = (
         "SIDECAR_PRECISION",
         "auto",
         "auto, fp32, bf16 or int8",
-        _one_of("auto", "fp32", "bf16", "int8"),
+        _one_of(*PRECISIONS),
     ),
     _Setting("device", "SIDECAR_DEVICE", None, "for example cpu or cuda"),
     _Setting("host", "GRADIO_SERVER_NAME", "127.0.0.1", "address to listen at"),
@@ -105,14 +108,14 @@ SETTINGS = (
     _Setting(
         "max_waiting",
         "SIDECAR_MAX_WAITING",
-        20,
+        MAX_WAITING,
         "runs that may wait for the models; more are refused",
         _number(1, 1000),
     ),
     _Setting(
         "max_seconds",
         "SIDECAR_MAX_SECONDS",
-        600,
+        int(MAX_SECONDS),
         "longest that a run may take",
         _number(1, 86_400),
     ),

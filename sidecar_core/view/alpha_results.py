@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar_core.experiments.alpha.conditions import ABOUT
-from sidecar_core.experiments.published import PUBLISHED
+from sidecar_core.experiments.alpha.published import PUBLISHED
 from sidecar_core.experiments.tables import bounds, percent, signed
 from sidecar_core.report import shown
 from sidecar_core.view.render import attribute, text

@@ -18,11 +18,12 @@ from typing import Any
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import PrefillProgress, SummaryFinished, TagText, TokenEvent
+from sidecar_core.experiments.commands import skipped_as_list
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.judge.judge import Judge, Outcome, Verdict, compare
 from sidecar_core.experiments.judge.rules import overlap, rules_of
-from sidecar_core.experiments.rates import sign_test
 from sidecar_core.experiments.readings import Step
+from sidecar_core.experiments.stats import sign_test
 from sidecar_core.files import file_errors
 from sidecar_core.report import RunReport, ratio
 from sidecar_core.settings import RunSettings
@@ -199,7 +200,7 @@ class JudgeReport:
             "overlap": _mean([c.overlap for c in self.comparisons if c.overlap is not None]),
             "published": PUBLISHED,
             "per_document": [dataclasses.asdict(c) for c in self.comparisons],
-            "skipped": [{"where": s.where, "why": s.why} for s in self.skipped],
+            "skipped": skipped_as_list(self.skipped),
         }
 
     def _bias(self) -> dict[str, Any]:

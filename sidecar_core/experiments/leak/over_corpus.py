@@ -17,6 +17,7 @@ import numpy as np
 
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
+from sidecar_core.experiments.commands import skipped_as_list
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.leak.report import (
     COMPARED,
@@ -26,10 +27,9 @@ from sidecar_core.experiments.leak.report import (
     Sampled,
 )
 from sidecar_core.experiments.leak.sampling import leak_test
-from sidecar_core.experiments.rates import Count
 from sidecar_core.experiments.readings import Step
-from sidecar_core.experiments.records import Shelf
-from sidecar_core.experiments.stats import Array, interval, resampled
+from sidecar_core.experiments.records import RecordStore
+from sidecar_core.experiments.stats import Array, Count, interval, resampled
 
 SAMPLES = 8
 """Tag lists of each article under each condition, unless something else is asked for."""
@@ -40,7 +40,7 @@ def corpus_leak_test(
     documents: Iterable[Document],
     settings: LeakSettings,
     *,
-    records: Shelf | None = None,
+    records: RecordStore | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | Forced | Sampled | Skipped]:
     """The leak test's events for one article after the other; one that cannot be used is a Skipped.
@@ -104,7 +104,7 @@ class CorpusLeaks:
                 and (found := by_tags[one].minus(by_tags[other]))
             },
             "per_document": self.table(),
-            "skipped": [{"where": s.where, "why": s.why} for s in self.skipped],
+            "skipped": skipped_as_list(self.skipped),
         }
 
     @property

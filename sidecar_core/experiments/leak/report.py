@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document
-from sidecar_core.experiments.rates import Count, difference
 from sidecar_core.experiments.readings import Step
+from sidecar_core.experiments.stats import Count, difference
 from sidecar_core.grounding import Grounding, ground, words
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import get_task
@@ -50,6 +50,8 @@ class LeakSettings:
         """Itself, or SidecarError."""
         if not 1 <= self.samples <= MAX_SAMPLES:
             raise SidecarError(f"samples is {self.samples}; it must be from 1 to {MAX_SAMPLES}.")
+        if not self.conditions:
+            raise SidecarError(f"Name at least one condition of {', '.join(CONDITIONS)}.")
         if unknown := set(self.conditions) - set(CONDITIONS):
             raise SidecarError(
                 f"There is no condition {', '.join(sorted(unknown))}; choose from "

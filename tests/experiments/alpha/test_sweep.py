@@ -17,6 +17,7 @@ from sidecar_core.experiments.alpha.placement import (
     pool_placement,
     tag_everywhere,
 )
+from sidecar_core.experiments.alpha.published import PUBLISHED
 from sidecar_core.experiments.alpha.sweep import (
     ADVICE,
     LENGTHS,
@@ -25,7 +26,6 @@ from sidecar_core.experiments.alpha.sweep import (
     pool_sweep,
     sweep_conditions,
 )
-from sidecar_core.experiments.published import PUBLISHED
 from sidecar_core.experiments.readings import DocumentAlpha, Step
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS

@@ -1,0 +1,61 @@
+"""Results of `cost` as text for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sidecar_core.experiments.tables import columns, percent
+
+
+def cost_text(result: dict[str, Any]) -> str:
+    """The table, where masking pays, what is left out, and what was measured."""
+    tagger, device, tokens = result["tagger"], result["device"], result["tokens"]
+    rows = [["batch", "GB a step", "masked", "speed-up", "sidecar", "with document", "standalone"]]
+    for row in result["rows"]:
+        usd = row["usd_per_million"]
+        rows.append(
+            [
+                str(row["batch"]),
+                f"{row['full_bytes'] / 1e9:.2f}",
+                f"{row['masked_bytes'] / 1e9:.2f}",
+                f"{row['speedup_percent']:.0f} %",
+                *(f"{usd[k]:.2f}" for k in ("sidecar", "sidecar_with_document", "standalone")),
+            ]
+        )
+    pays = result["pays_from_batch"]
+    lines = [
+        f"{tagger['name']}, {tagger['precision']}: {tagger['weights_bytes'] / 1e9:.2f} GB of "
+        f"weights, {tagger['cache_bytes_per_token']:,.0f} bytes of cache per token",
+        f"{device['name']}: {device['bandwidth'] / 1e9:,.0f} GB/s, {device['rent']:.2f} USD an "
+        f"hour ({device['source']})",
+        f"{tokens['full']} cached tokens with the document, {tokens['masked']} without; the last "
+        "three columns are USD for a million tag lists",
+        "",
+        columns(rows),
+        "",
+        f"Masking saves {result['worth']:.0%} of a step's time "
+        + (f"from a batch of {pays} on." if pays else "at no batch."),
+        "Left out:",
+        *(f"- {line}" for line in result["leaves_out"]),
+    ]
+    return "\n".join(lines + (_measured(result["measured"]) if "measured" in result else []))
+
+
+def _measured(measured: dict[str, Any]) -> list[str]:
+    rows = [["batch", "ms a step", "masked", "speed-up", "modelled"]]
+    for row in measured["rows"]:
+        rows.append(
+            [
+                str(row["batch"]),
+                f"{1000 * row['full_seconds']:.1f}",
+                f"{1000 * row['masked_seconds']:.1f}",
+                percent(row["speedup"], ""),
+                percent(row["modelled_speedup"], ""),
+            ]
+        )
+    return [
+        "",
+        f"StepTimes here on {measured['device']}, {measured['precision']}, "
+        f"{measured['bandwidth'] / 1e9:.0f} GB/s:",
+        columns(rows),
+    ]
