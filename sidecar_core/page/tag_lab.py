@@ -62,7 +62,7 @@ class _Lab:
     def build(self) -> None:
         self.session = gr.State(TagLabSession())
         self.outbox = gr.Textbox(visible="hidden", elem_id="leak-outbox", label="Leak outbox")
-        with gr.CostRow(elem_id="leak", elem_classes="tag-lab"):
+        with gr.Row(elem_id="leak", elem_classes="tag-lab"):
             with gr.Column(elem_classes="card", min_width=280):
                 self._leak_input()
             with gr.Column(elem_id="leak-output", elem_classes="card", min_width=280):
@@ -72,7 +72,7 @@ class _Lab:
                     elem_id="leak-status",
                 )
                 self.result = html(EMPTY, elem_id="leak-result")
-        with gr.CostRow(elem_id="cost", elem_classes="tag-lab"):
+        with gr.Row(elem_id="cost", elem_classes="tag-lab"):
             with gr.Column(elem_classes="card", min_width=280):
                 self._cost_input()
             with gr.Column(elem_id="cost-output", elem_classes="card", min_width=280):
@@ -98,7 +98,7 @@ class _Lab:
         )
         self.samples = _slider("Tag lists, each", 5, MAX_SAMPLES, defaults.samples, 5)
         self.temperature = _slider("Temperature", 0.1, 1.5, defaults.temperature, 0.1)
-        with gr.CostRow(elem_classes="pair"):
+        with gr.Row(elem_classes="pair"):
             self.start = gr.Button("Sample", variant="primary", elem_id="leak-start", min_width=90)
             self.stop = gr.Button("Stop", interactive=False, elem_id="leak-stop", min_width=70)
         self.save = gr.Button("Save JSON", size="sm", elem_id="leak-save")
@@ -107,10 +107,10 @@ class _Lab:
         html(COST_INTRO)
         lengths, scenario = Lengths(), CostSetup(SHAPES[TAGGER].footprint("bf16"))
         self.model = gr.Dropdown(list(SHAPES), value=TAGGER, label="Tagger", elem_id="cost-model")
-        with gr.CostRow(elem_classes="pair"):
+        with gr.Row(elem_classes="pair"):
             self.precision = gr.Dropdown(list(BYTES), value="bf16", label="Precision", min_width=90)
             self.device = gr.Dropdown(list(DEVICES), value="A100", label="Machine", min_width=90)
-        with gr.CostRow(elem_classes="pair"):
+        with gr.Row(elem_classes="pair"):
             self.rent = gr.Number(DEVICES["A100"].rent, label="Its rent, $ an hour", min_width=90)
             self.apart = gr.Dropdown(
                 list(DEVICES), value="A100", label="Standalone's machine", min_width=90

@@ -99,7 +99,7 @@ def alpha_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
     chosen = conditions.choose(chosen_names, session.engine, session.task, arguments.draft_text)
     results = session.measure(chosen)
     options = {"gamma": arguments.gamma, "max_tokens": arguments.max_tokens}
-    pooled = pool(results, seed=arguments.seed, **options) | session.about()
+    pooled = pool(results, **options) | session.about()
     return session.show(pooled | {"published": published.as_dict()}, tables.alpha_text)
 
 
@@ -112,7 +112,7 @@ def sweep_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
     suffix, builder = session.task.suffix, session.engine.prompts
     seen = [sweep.lengthened(builder, suffix, n) for n in lengths if n and arguments.visible]
     results = session.measure(sweep.sweep_conditions(lengths, seen))
-    pooled = sweep.pool_sweep(results, lengths, seed=arguments.seed) | session.about()
+    pooled = sweep.pool_sweep(results, lengths) | session.about()
     return session.show(pooled | {"published": published.as_dict()}, tables.sweep_text)
 
 
@@ -132,7 +132,7 @@ def placement_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
     ]
     tagged = session.processes.gather([last(s) for s in session.bar(steps, "tags")])
     articles = [texts[result.id] for result in results]
-    pooled = placement.pool_placement(results, articles, tagged, seed=arguments.seed)
+    pooled = placement.pool_placement(results, articles, tagged)
     pooled |= {"document_masking": masking, **session.about()}
     return session.show(pooled, tables.placement_text)
 

@@ -2,8 +2,8 @@
 
 `measure` yields progress and, for every document in order, a `DocumentAlpha` or a `Skipped`; it may
 be left at any moment, and what it did is kept (`records`). `pool` is a pure function of the
-results: α over all positions of all documents, intervals from a bootstrap over documents, paired
-differences, and what they mean.
+results: α over all positions of all documents, intervals over documents, paired differences, and
+what they mean.
 """
 
 from __future__ import annotations

@@ -93,8 +93,6 @@ def pool_placement(
     results: Sequence[DocumentAlpha],
     articles: Sequence[str],
     tagged: Sequence[PlacedTags],
-    *,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """{placements: {name: {alpha, ci95, cost, cost_ci95, …}}, per_document, documents}.
 
@@ -104,7 +102,7 @@ def pool_placement(
     """
     if not results:
         return {"documents": 0, "placements": {}, "per_document": []}
-    table = Table(results, seed)
+    table = Table(results)
     placements = {}
     for name, condition in PLACEMENTS.items():
         cost = table.difference(BASELINE, condition)

@@ -52,7 +52,8 @@ def alpha_text(result: dict[str, Any]) -> str:
 def sweep_text(result: dict[str, Any]) -> str:
     """Position cost by length of the suffix, with the published lines beside it."""
     pairs = result["published"]
-    rows = [["suffix", "identical", "masked", "cost", "95 %", *(f"{p} (published)" for p in pairs)]]
+    heads = ["suffix", "identical", "masked", "cost", "95 %", "relative"]
+    rows = [[*heads, *(f"{p} (published)" for p in pairs)]]
     for length, point in result["lengths"].items():
         rows.append(
             [
@@ -61,6 +62,7 @@ def sweep_text(result: dict[str, Any]) -> str:
                 shown(point["masked"], 4),
                 signed(point["cost"]),
                 bounds(point["ci95"], "+.4f"),
+                percent(point["relative"]),
                 *(signed(pairs[p]["cost"].get(length)) for p in pairs),
             ]
         )
@@ -113,10 +115,13 @@ def alpha_csv(result: dict[str, Any]) -> str:
 
 def sweep_csv(result: dict[str, Any]) -> str:
     """One line for each length of the suffix."""
-    rows: list[list[Any]] = [["suffix_tokens", "identical", "masked", "cost", "low", "high"]]
+    rows: list[list[Any]] = [
+        ["suffix_tokens", "identical", "masked", "cost", "low", "high", "relative"]
+    ]
     for length, point in result["lengths"].items():
         low, high = point["ci95"] or ("", "")
-        rows.append([length, point["identical"], point["masked"], point["cost"], low, high])
+        values = (point[key] for key in ("identical", "masked", "cost"))
+        rows.append([length, *values, low, high, point["relative"]])
     return as_csv(rows)
 
 

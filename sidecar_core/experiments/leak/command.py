@@ -64,6 +64,7 @@ def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
         conditions=CONDITIONS if arguments.conditions is None else names(arguments.conditions),
         task=arguments.task,
     ).validate()
+    arguments.samples = settings.samples
     engine = cli.load_engine(arguments)
     records = Records.in_cache()
     fold: LeakReport | over_corpus.CorpusLeaks

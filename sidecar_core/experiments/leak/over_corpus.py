@@ -1,19 +1,17 @@
 """The corpus leak rate: over many articles, the share of tags that only the document holds.
 
 Each article goes through the leak test with its own target summary. Tags of one article depend on
-each other, so intervals come from a bootstrap over articles (`stats`), and differences are paired:
-the same articles are drawn for both sides.
+each other, so intervals are those of articles (`stats.clustered`), and differences are paired. An
+article that got no tags says nothing of them: it is counted apart and is not among `documents`.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
@@ -29,7 +27,7 @@ from sidecar_core.experiments.leak.report import (
 from sidecar_core.experiments.leak.sampling import leak_test
 from sidecar_core.experiments.readings import Step
 from sidecar_core.experiments.records import RecordStore
-from sidecar_core.experiments.stats import Array, Count, interval, resampled
+from sidecar_core.experiments.stats import Clusters, Count
 
 SAMPLES = 8
 """Tag lists of each article under each condition, unless something else is asked for."""
@@ -90,10 +88,14 @@ class CorpusLeaks:
     def as_dict(self) -> dict[str, Any]:
         """The result object of `leak --json` for several articles."""
         done = self.complete
-        by_tags = {c: _pooled([r.tags(c, "document") for r in done.values()]) for c in self.chosen}
-        by_samples = {c: _pooled([r.leaks(c) for r in done.values()]) for c in self.chosen}
+        by_tags, by_samples = (
+            {c: _clusters([counted(r, c) for r in done.values()]) for c in self.chosen}
+            for counted in (lambda r, c: r.tags(c, "document"), LeakReport.leaks)
+        )
+        tagged = sum(map(any, zip(*(by_tags[c].trials for c in self.chosen), strict=True)))
         return {
-            "documents": len(done),
+            "documents": tagged,
+            "without_tags": len(done) - tagged,
             "watch": self.settings.watch or None,
             "conditions": {c: self._condition(c, by_samples[c], by_tags[c]) for c in self.chosen},
             "differences": {
@@ -111,7 +113,7 @@ class CorpusLeaks:
     def chosen(self) -> tuple[str, ...]:
         return self.settings.conditions
 
-    def _condition(self, condition: str, samples: _Pooled, tags: _Pooled) -> dict[str, Any]:
+    def _condition(self, condition: str, samples: Clusters, tags: Clusters) -> dict[str, Any]:
         done = self.complete.values()
         watch = self.settings.watch
         return {
@@ -120,6 +122,7 @@ class CorpusLeaks:
             "rate": samples.count.rate,
             "ci95": samples.ci95,
             "watched": sum(r.watched(condition).hits for r in done) if watch else None,
+            "documents": tags.documents,
             "tags": tags.count.trials,
             "tags_only_in_document": tags.count.hits,
             "tags_in_neither": sum(r.tags(condition, "neither").hits for r in done),
@@ -145,36 +148,9 @@ class CorpusLeaks:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Pooled:
-    """A count over all articles, and its rate over articles drawn again, [resamples]."""
-
-    count: Count
-    documents: int
-    drawn: Array
-
-    @property
-    def ci95(self) -> list[float] | None:
-        return interval(self.drawn, self.documents)
-
-    def minus(self, other: _Pooled) -> dict[str, Any] | None:
-        """The difference of the rates, paired by article; None where there is none."""
-        if self.count.rate is None or other.count.rate is None:
-            return None
-        return {
-            "difference": self.count.rate - other.count.rate,
-            "ci95": interval(self.drawn - other.drawn, self.documents),
-        }
-
-
-def _pooled(counts: list[Count]) -> _Pooled:
-    """One count for each article. Equal seeds draw equal articles for every condition."""
-    total = Count(sum(c.hits for c in counts), sum(c.trials for c in counts))
-    if not total.trials:
-        return _Pooled(total, 0, np.empty(0))
-    hits = np.array([[c.hits] for c in counts], dtype=np.float64)
-    trials = np.array([c.trials for c in counts], dtype=np.float64)
-    return _Pooled(total, len(counts), resampled(hits, trials)[:, 0])
+def _clusters(counts: Sequence[Count]) -> Clusters:
+    """One count for each article."""
+    return Clusters(tuple(c.hits for c in counts), tuple(c.trials for c in counts))
 
 
 def as_csv(table: list[dict[str, Any]]) -> str:

@@ -21,6 +21,15 @@ def test_leak_gives_rates_and_intervals_for_every_condition(engine, article, cap
     assert counted == sum(found["tags"] for found in result["conditions"].values())
 
 
+def test_at_temperature_0_there_is_one_list_and_no_interval(engine, article, corpus, capsys):
+    for file in (article, corpus):
+        result = result_of(capsys, "leak", file, "--temperature", "0", "--samples", "9")
+        assert result["settings"]["samples"] == 1
+        for found in result["conditions"].values():
+            assert found["samples"] == (1 if file == article else 2)
+            assert found["ci95"] is None
+
+
 def test_leak_forces_the_summary_of_a_file(engine, article, tmp_path, capsys):
     path = tmp_path / "summary.txt"
     path.write_text("- A council votes.\n")
