@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NOT_WITH_A_PRESET = (
     *("measure", "device_name", "standalone_device", "context_tokens", "masked_tokens", "from_run"),
-    *("rent", "idle", "network", "worth"),
+    *("rent", "idle", "network", "worth", "standalone_rent", "standalone_batch", "share", "hop"),
 )
 """What would change the reference's table."""
 
@@ -41,6 +41,10 @@ def register(commands: Any) -> None:
     cost.add_argument("--from-run", type=Path, metavar="FILE", help="lengths of a recorded run")
     cost.add_argument("--batches", type=cli.numbers, metavar="N,N,…")
     cost.add_argument("--rent", type=float, metavar="USD", help="an hour, instead of the list's")
+    cost.add_argument("--standalone-rent", type=float, metavar="USD", help="an hour, of its own")
+    cost.add_argument("--standalone-batch", type=int, metavar="N", help="default: the same")
+    cost.add_argument("--share", type=float, help="of the articles that want tags; default 1")
+    cost.add_argument("--hop", type=float, metavar="MS", help="to the standalone and back, in ms")
     cost.add_argument("--idle", type=float, help="idle share of the standalone's; default 0.3")
     cost.add_argument("--network", type=float, help="USD for a million lists; default 0.36")
     cost.add_argument("--worth", type=float, help="speed-up from which it pays; default 0.05")
@@ -93,12 +97,19 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> CostS
         if precision == "auto":
             precision = "fp32" if device.name == "laptop CPU" else "bf16"
         footprint = shape_of_spec(spec.draft).footprint(precision)
-    apart = arguments.standalone_device
+    name, rent = arguments.standalone_device, arguments.standalone_rent
+    apart = device_named(name) if name else None
+    if rent is not None:
+        apart = dataclasses.replace(apart or device, rent=rent, source="as given")
+    own = _given(arguments, share="share", standalone_batch="standalone_batch")
+    if arguments.hop is not None:
+        own["hop"] = arguments.hop / 1000
     return CostSetup(
         footprint,
         device,
         _lengths(arguments),
-        device_named(apart) if apart else None,
+        apart,
+        **own,
         **_given(arguments, idle="idle", network="network", worth="worth"),
     )
 

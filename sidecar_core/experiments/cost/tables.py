@@ -33,6 +33,7 @@ def cost_text(result: dict[str, Any]) -> str:
         "",
         columns(rows),
         "",
+        *_apart(result),
         f"Masking saves {result['worth']:.0%} of a step's time "
         + (f"from a batch of {pays} on." if pays else "at no batch."),
         "Left out:",
@@ -58,4 +59,28 @@ def _measured(measured: dict[str, Any]) -> list[str]:
         f"StepTimes here on {measured['device']}, {measured['precision']}, "
         f"{measured['bandwidth'] / 1e9:.0f} GB/s:",
         columns(rows),
+    ]
+
+
+def _apart(result: dict[str, Any]) -> list[str]:
+    """Sidecar against standalone: a generated token, a million articles, one list's time."""
+    device, apart = result["device"], result["standalone_device"]
+    own = result["standalone_batch"]
+    rows = [["batch", "$/M tokens", "standalone", "$/M articles", "standalone", "ms", "standalone"]]
+    for row in result["rows"]:
+        cells = [str(row["batch"])]
+        for key, factor, form in (
+            ("usd_per_million_tokens", 1, ".4f"),
+            ("usd_per_million_articles", 1, ".2f"),
+            ("seconds_per_list", 1000, ".1f"),
+        ):
+            cells += [f"{factor * row[key][side]:{form}}" for side in ("sidecar", "standalone")]
+        rows.append(cells)
+    return [
+        f"The sidecar on {device['name']}, the standalone on {apart['name']} ({apart['rent']:.2f} "
+        f"USD an hour, batch {own or 'the same'}, idle {result['idle_share']:.0%}, "
+        f"{1000 * result['hop_seconds']:g} ms away); {result['share_with_tags']:.0%} of the "
+        "articles want tags:",
+        columns(rows),
+        "",
     ]

@@ -35,12 +35,16 @@ def register(commands: Any) -> None:
         "--max-tokens", type=int, default=MAX_TOKENS, metavar="N", help="of a summary"
     )
     judge.add_argument("--task", default="hashtags")
+    judge.add_argument(
+        "--planted", action="store_true", help="first ask the judge what has a known answer"
+    )
     judge.set_defaults(handler=judge_command)
 
 
 def judge_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`judge`: both taggers' lists for each article, compared in both orders."""
     from sidecar_core.experiments.corpus import read_corpus
+    from sidecar_core.experiments.judge import planted
     from sidecar_core.experiments.judge.over_corpus import Comparisons, JudgeReport, judge_corpus
     from sidecar_core.models.cache import cache_dir
 
@@ -55,13 +59,14 @@ def judge_command(arguments: argparse.Namespace) -> dict[str, Any]:
     engine = cli.load_engine(arguments)
     judge = _judge(engine, arguments)
     path = arguments.verdicts or cache_dir() / "judge" / "verdicts.jsonl"
+    known = planted.ask(judge) if arguments.planted else None
     fold = JudgeReport(skipped=list(corpus.skipped))
     follow(
         judge_corpus(engine, judge, corpus.documents, settings, kept=Comparisons(path)), fold.add
     )
     if not fold.comparisons:
         raise nothing_came(fold.skipped, "judged")
-    result = fold.as_dict() | {"judge": judge.name, "verdicts": str(path)}
+    result = fold.as_dict() | {"judge": judge.name, "verdicts": str(path), "planted": known}
     return shown(result | about(engine, corpus, arguments), tables.judge_text, arguments)
 
 

@@ -230,3 +230,35 @@ def test_the_result_says_what_it_leaves_out_and_where_its_figures_come_from():
     assert all(device.source for device in DEVICES.values())
     assert {row["batch"] for row in result["rows"]} == {1, 16, 32, 64, 128}
     assert result["pays_from_batch"] == 11
+
+
+def test_a_million_tokens_cost_what_their_steps_take_on_each_machine():
+    setup = dataclasses.replace(
+        PART3, standalone_device=DEVICES["T4"], standalone_batch=8, share=0.25, hop=0.05
+    )
+    (row,) = rows(setup, [32])
+    a100, t4 = setup.device, DEVICES["T4"]
+    masked = 3.09e9 + 32 * 129 * 28_672
+    alone = 3.09e9 + 8 * setup.lengths.standalone * 28_672
+    assert row.sidecar_token_price == pytest.approx(
+        1e6 * masked / a100.bandwidth / 32 * a100.rent / 3600
+    )
+    assert row.standalone_token_price == pytest.approx(
+        1e6 * alone / t4.bandwidth / 8 * t4.rent / 3600
+    )
+    told = as_dict(setup, [row])["rows"][0]
+    for side in ("sidecar", "standalone"):
+        lists, articles = (told[f"usd_per_million{of}"][side] for of in ("", "_articles"))
+        assert articles == pytest.approx(0.25 * lists)
+
+
+def test_the_hop_is_time_of_the_standalone_alone():
+    near, far = (rows(dataclasses.replace(PART3, hop=hop), [1])[0] for hop in (0.0, 0.08))
+    assert far.standalone_seconds - near.standalone_seconds == pytest.approx(0.08)
+    assert far.sidecar_seconds == near.sidecar_seconds
+    assert near.sidecar_seconds > PART3.lengths.tags * near.masked_seconds
+
+
+def test_without_a_batch_or_machine_of_its_own_the_standalone_has_the_sidecars():
+    same = dataclasses.replace(PART3, standalone_device=PART3.device, standalone_batch=16)
+    assert rows(same, [16]) == rows(PART3, [16])
