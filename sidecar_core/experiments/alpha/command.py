@@ -57,7 +57,7 @@ def register(commands: Any) -> None:
     sweep.set_defaults(handler=sweep_command)
 
     placement = commands.add_parser(
-        "placement", help="natural, rebased and deferred suffix: α and tags side by side"
+        "placement", help="natural, rebased, deferred and folded suffix: α and tags side by side"
     )
     _options(placement)
     placement.add_argument(
@@ -117,7 +117,7 @@ def sweep_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def placement_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """`placement`: α and tags for the three places of a hidden suffix."""
+    """`placement`: α and tags for every place of a hidden suffix."""
     from sidecar_core.experiments.alpha import placement
 
     session = _Session(arguments)

@@ -70,7 +70,7 @@ def sweep_text(result: dict[str, Any]) -> str:
 
 
 def placement_text(result: dict[str, Any]) -> str:
-    """The three placements side by side."""
+    """The placements side by side."""
     rows = [
         ["placement", "α", "cost", "95 %", "tags", "in summary", "document only", "neither", "same"]
     ]

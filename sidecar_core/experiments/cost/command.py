@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ from sidecar_core import cli
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.commands import shown
 from sidecar_core.experiments.cost import tables
+from sidecar_core.experiments.cost.latency import latency
 from sidecar_core.experiments.svg import check_figure_path, save_figure
 from sidecar_core.files import read_text
 
 if TYPE_CHECKING:
     from sidecar_core.experiments.cost.model import CostSetup, Lengths
     from sidecar_core.models.pair import LoadedModel
+    from sidecar_core.report import RunReport
 
 NOT_WITH_A_PRESET = (
     *("measure", "device_name", "standalone_device", "context_tokens", "masked_tokens", "from_run"),
@@ -38,7 +41,13 @@ def register(commands: Any) -> None:
     cost.add_argument(
         "--masked-tokens", type=int, metavar="N", help="cached tokens left when it is masked"
     )
-    cost.add_argument("--from-run", type=Path, metavar="FILE", help="lengths of a recorded run")
+    cost.add_argument(
+        "--from-run",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="recorded runs: lengths of the first, and how long tagging took in all of them",
+    )
     cost.add_argument("--batches", type=cli.numbers, metavar="N,N,…")
     cost.add_argument("--rent", type=float, metavar="USD", help="an hour, instead of the list's")
     cost.add_argument("--standalone-rent", type=float, metavar="USD", help="an hour, of its own")
@@ -64,11 +73,14 @@ def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
             option = "--" + name.replace("_", "-")
             raise SidecarError(f"--preset is the reference's table; leave {option} or it out.")
     model = cli.load_engine(arguments).pair.draft if arguments.measure else None
-    scenario = cost.PART3 if arguments.preset else _scenario(arguments, model)
+    runs = _runs(arguments.from_run or ())
+    scenario = cost.PART3 if arguments.preset else _setup(arguments, model, runs)
     table = cost.rows(scenario, arguments.batches or cost.BATCHES)
     result = {"preset": arguments.preset, **cost.as_dict(scenario, table)}
     if model is not None:
         result["measured"] = _measured(model, scenario.lengths, arguments)
+    if runs:
+        result["latency"] = latency(runs)
     if arguments.figure:
         from sidecar_core.experiments.cost.figure import cost_figure
 
@@ -77,7 +89,9 @@ def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
     return shown(result, tables.cost_text, arguments)
 
 
-def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> CostSetup:
+def _setup(
+    arguments: argparse.Namespace, model: LoadedModel | None, runs: Sequence[RunReport]
+) -> CostSetup:
     import dataclasses
 
     from sidecar_core.experiments.cost.devices import device_named, footprint_of, shape_of_spec
@@ -107,26 +121,31 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> CostS
     return CostSetup(
         footprint,
         device,
-        _lengths(arguments),
+        _lengths(arguments, runs),
         apart,
         **own,
         **_given(arguments, idle="idle", network="network", worth="worth"),
     )
 
 
-def _lengths(arguments: argparse.Namespace) -> Lengths:
+def _lengths(arguments: argparse.Namespace, runs: Sequence[RunReport]) -> Lengths:
     import dataclasses
 
     from sidecar_core.experiments.cost.model import Lengths
+
+    lengths = Lengths()
+    if runs:
+        lengths = Lengths.of_run(runs[0])
+    given = _given(arguments, full="context_tokens", masked="masked_tokens")
+    return dataclasses.replace(lengths, **given)
+
+
+def _runs(files: Sequence[Path]) -> list[RunReport]:
+    """The recorded runs of these files. Raises SidecarError."""
     from sidecar_core.recording import read_recording
     from sidecar_core.report import RunReport
 
-    lengths = Lengths()
-    if arguments.from_run:
-        recording = read_recording(read_text(arguments.from_run))
-        lengths = Lengths.of_run(RunReport.of(recording.events))
-    given = _given(arguments, full="context_tokens", masked="masked_tokens")
-    return dataclasses.replace(lengths, **given)
+    return [RunReport.of(read_recording(read_text(file)).events) for file in files]
 
 
 def _given(arguments: argparse.Namespace, **options: str) -> dict[str, Any]:

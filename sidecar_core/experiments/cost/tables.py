@@ -39,6 +39,7 @@ def cost_text(result: dict[str, Any]) -> str:
         "Left out:",
         *(f"- {line}" for line in result["leaves_out"]),
     ]
+    lines += _latency(result["latency"]) if "latency" in result else []
     return "\n".join(lines + (_measured(result["measured"]) if "measured" in result else []))
 
 
@@ -83,4 +84,18 @@ def _apart(result: dict[str, Any]) -> list[str]:
         "articles want tags:",
         columns(rows),
         "",
+    ]
+
+
+def _latency(found: dict[str, Any]) -> list[str]:
+    rows = [["tagger", "seconds a list", "of the summary's time", "tokens read first"]]
+    for tagger in ("sidecar", "standalone"):
+        one = found[tagger]
+        cells = f"{one['seconds']:.2f}", f"{one['percent']:.0f} %", f"{one['tokens']:.0f}"
+        rows.append([tagger, *cells])
+    return [
+        "",
+        f"Measured in {found['runs']} recorded runs (medians; a summary takes "
+        f"{found['summary_seconds']:.1f} s):",
+        columns(rows),
     ]

@@ -106,11 +106,11 @@ def test_sweep_gives_the_fixed_keys(capsys, pair, corpus):
     assert "visible" in json.loads(capsys.readouterr().out)["lengths"]["25"]
 
 
-def test_placement_sets_the_three_places_side_by_side(capsys, pair, corpus):
+def test_placement_sets_the_places_side_by_side(capsys, pair, corpus):
     found = call(capsys, "placement", corpus, "--limit", "2", "--pair", pair, *SHORT)
-    assert list(found["placements"]) == ["natural", "rebased", "deferred"]
+    assert list(found["placements"]) == ["natural", "rebased", "deferred", "folded"]
     assert found["placements"]["deferred"]["cost"] == 0
-    assert set(found["per_document"][0]["tags"]) == {"natural", "rebased", "deferred"}
+    assert set(found["per_document"][0]["tags"]) == {"natural", "rebased", "deferred", "folded"}
     assert main(["placement", corpus, "--limit", "1", "--pair", pair, *SHORT[:-1]]) == 0
     assert "deferred" in capsys.readouterr().out
 
