@@ -117,17 +117,27 @@ def parser() -> cli.Parser:
     run.add_argument("--events", type=Path, metavar="FILE", help="write the events, JSON Lines")
     run.set_defaults(handler=run_command)
 
-    replay = commands.add_parser("replay", help="show a recorded run, without any model")
+    replay = commands.add_parser(
+        "replay",
+        help="show a recorded run, without any model",
+        description=f"Shows a recorded run. {cli.NO_MODEL}",
+    )
     replay.add_argument(
         "file", type=Path, metavar="FILE", help="saved on the page, or by run --events"
     )
     replay.add_argument("--html", type=Path, metavar="FILE", help="write it as a page of its own")
-    cli.as_json(replay)
+    cli.common(replay)
     replay.set_defaults(handler=replay_command)
 
-    fetch = commands.add_parser("fetch", help="download and convert a pair's weights")
+    fetch = commands.add_parser(
+        "fetch",
+        help="download and convert a pair's weights",
+        description="Downloads and converts a pair's weights. The pair is the argument PAIR, not "
+        "--pair; nothing is drawn, so --seed changes nothing.",
+    )
     fetch.add_argument("pair", metavar="PAIR")
     cli.how_to_load(fetch)
+    cli.seed(fetch)
     cli.as_json(fetch)
     fetch.set_defaults(handler=fetch_command)
     for experiments in EXPERIMENTS:

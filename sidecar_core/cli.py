@@ -25,6 +25,10 @@ class Parser(argparse.ArgumentParser):
         raise SidecarError(f"{message}; see {self.prog} --help.")
 
 
+NO_MODEL = "No model is loaded, so --pair, --precision, --device and --seed change nothing."
+"""For the help of commands that take the common options and need none of them."""
+
+
 def how_to_load(command: argparse.ArgumentParser) -> None:
     """`--precision` and `--device`."""
     command.add_argument("--precision", choices=PRECISIONS, default="auto")
@@ -35,8 +39,13 @@ def common(command: argparse.ArgumentParser) -> None:
     """The options that every command with a pair has."""
     command.add_argument("--pair", default="auto", help="small, big, coder, smol, TARGET,DRAFT")
     how_to_load(command)
-    command.add_argument("--seed", type=int, default=0, help="matters above temperature 0")
+    seed(command)
     as_json(command)
+
+
+def seed(command: argparse.ArgumentParser) -> None:
+    """`--seed`."""
+    command.add_argument("--seed", type=int, default=0, help="matters above temperature 0")
 
 
 def as_json(command: argparse.ArgumentParser) -> None:

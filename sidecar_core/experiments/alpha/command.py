@@ -66,11 +66,13 @@ def register(commands: Any) -> None:
     placement.set_defaults(handler=placement_command)
 
     articles = commands.add_parser(
-        "articles", help="save CNN/DailyMail test articles from the Hugging Face Hub as .jsonl"
+        "articles",
+        help="save CNN/DailyMail test articles from the Hugging Face Hub as .jsonl",
+        description=f"Saves CNN/DailyMail test articles as .jsonl. {cli.NO_MODEL}",
     )
     articles.add_argument("file", type=Path, metavar="FILE")
     articles.add_argument("--count", type=int, default=100, metavar="N")
-    cli.as_json(articles)
+    cli.common(articles)
     articles.set_defaults(handler=articles_command)
 
 
@@ -139,7 +141,7 @@ def placement_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 def articles_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`articles`: the reference's corpus, as a file that the other commands read."""
-    from sidecar_core.experiments.articles import cnn_dailymail
+    from sidecar_core.experiments.corpus import cnn_dailymail
     from sidecar_core.models.cache import write_text
 
     lines = [json.dumps(article) + "\n" for article in cnn_dailymail(arguments.count)]

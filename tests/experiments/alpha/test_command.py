@@ -228,3 +228,16 @@ def test_without_the_library_or_the_hub_articles_says_what_to_do(capsys, tmp_pat
     line = refused(capsys, "articles", str(tmp_path / "cnn.jsonl"))
     assert "cannot be fetched from the Hugging Face Hub (no route)" in line
     assert not (tmp_path / "cnn.jsonl").exists()
+
+
+def test_a_result_names_its_corpus_by_the_words_that_were_used(capsys, pair, corpus, tmp_path):
+    copy = tmp_path / "renamed.jsonl"
+    copy.write_text(Path(corpus).read_text())
+    calls = ([corpus], [str(copy)], [corpus, "--limit", "2"], [corpus, "--max-chars", "60"])
+    few = ("--pair", pair, "--conditions", "identical", *SHORT)
+    found = [call(capsys, "alpha", *arguments, *few)["corpus"] for arguments in calls]
+    assert [one["articles"] for one in found] == [3, 3, 2, 3]
+    assert found[0]["files"] == [corpus]
+    digests = [one["sha256"] for one in found]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
