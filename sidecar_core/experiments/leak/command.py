@@ -1,4 +1,4 @@
-"""The command `leak`."""
+"""The commands `leak` and `cue`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sidecar_core.files import read_text, save_text
 
 
 def register(commands: Any) -> None:
-    """Add `leak` to the subparsers."""
+    """Add `leak` and `cue` to the subparsers."""
     leak = commands.add_parser("leak", help="does the document get into the tags?")
     corpus_options(leak)
     leak.add_argument(
@@ -38,6 +38,10 @@ def register(commands: Any) -> None:
     leak.add_argument("--csv", type=Path, metavar="FILE", help="counts of every article")
     leak.add_argument("--figure", type=Path, metavar="FILE", help="an .svg file")
     leak.set_defaults(handler=leak_command)
+
+    cue = commands.add_parser("cue", help="does the draft open a tag list without the cue?")
+    corpus_options(cue)
+    cue.set_defaults(handler=cue_command)
 
 
 def leak_command(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -96,3 +100,21 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     for name, value in row.items():
         flat.update(value if isinstance(value, dict) else {name: value})
     return flat
+
+
+def cue_command(arguments: argparse.Namespace) -> dict[str, Any]:
+    """`cue`: what the draft writes behind each summary when nothing opens the list."""
+    from sidecar_core.experiments.corpus import Skipped, read_corpus
+    from sidecar_core.experiments.leak.without_cue import Continued, pool_continued, without_cue
+    from sidecar_core.experiments.records import Records
+
+    corpus = read_corpus(arguments.files, limit=arguments.limit, max_chars=arguments.max_chars)
+    engine = cli.load_engine(arguments)
+    events: list[Any] = []
+    follow(without_cue(engine, corpus.documents, records=Records.in_cache()), events.append)
+    skipped = [*corpus.skipped, *(e for e in events if isinstance(e, Skipped))]
+    found = [event for event in events if isinstance(event, Continued)]
+    if not found:
+        raise nothing_came(skipped, "gone on with")
+    result = pool_continued(found, skipped) | about(engine, corpus, arguments)
+    return shown(result, tables.cue_text, arguments)

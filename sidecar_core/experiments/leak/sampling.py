@@ -69,7 +69,7 @@ def _leak_test(
     try:
         prompt = engine.build_prompts(document.text, settings.run_settings()).draft
         if summary is None:
-            forced = yield from _own_summary(engine, document, records, stop)
+            forced = yield from own_summary(engine, document, records, stop)
         else:
             forced = _given_summary(engine, document, summary)
         task = get_task(settings.task)
@@ -84,9 +84,10 @@ def _leak_test(
         raise
 
 
-def _own_summary(
+def own_summary(
     engine: Engine, document: Document, records: RecordStore | None, stop: Callable[[], bool]
 ) -> Generator[Step, None, Forced]:
+    """Yields progress, returns the target's own summary at temperature 0."""
     for event in measure(engine, [document], (), max_tokens=MAX_TOKENS, records=records, stop=stop):
         match event:
             case Step():

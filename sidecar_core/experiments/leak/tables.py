@@ -48,3 +48,13 @@ def _tags(result: dict[str, Any]) -> list[str]:
         rows.append([entry["tag"], place, *(str(entry["samples"][name]) for name in names)])
     more = len(result["tags"]) - MOST_TAGS
     return [columns(rows), *([f"and {more} more"] if more > 0 else [])]
+
+
+def cue_text(result: dict[str, Any]) -> str:
+    """What came behind the summary, and how often a cue is needed."""
+    rows = [["condition", "articles", "ends", "tags", "goes on", "needs a cue", "95 %"]]
+    for name, found in result["conditions"].items():
+        counts = (str(found[key]) for key in ("articles", "ends", "tags", "goes_on"))
+        share = percent(found["needs_cue"], "")
+        rows.append([name, *counts, share, bounds(found["ci95"], ".3f")])
+    return "\n".join([models(result), "", columns(rows), *skipped(result)])
