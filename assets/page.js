@@ -46,6 +46,27 @@
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
       return "";
     },
+    // What a visitor typed outlives a reload; Gradio reloads the page when a server has restarted.
+    // The browser keeps it for this tab alone and forgets it with the tab.
+    keep(name, words) {
+      try {
+        sessionStorage.removeItem(`sidecar-${name}`); // nothing older comes back if there is no room
+        sessionStorage.setItem(`sidecar-${name}`, words);
+      } catch {
+        // no storage here, or no room in it
+      }
+    },
+    kept(name, there) {
+      let words = null;
+      try {
+        words = sessionStorage.getItem(`sidecar-${name}`);
+      } catch {
+        // no storage here
+      }
+      if (words === null || words === there) return there;
+      toast("Your text is still here");
+      return words;
+    },
     copyLink(query) {
       copy(location.origin + location.pathname + (query ? "?" + query : ""), "Link copied");
       return "";

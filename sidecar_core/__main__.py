@@ -149,6 +149,7 @@ def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`run`: one whole run, shown as it goes unless `--json`."""
     from sidecar_core import events
     from sidecar_core.prompts import check_text
+    from sidecar_core.recording import without_folders
     from sidecar_core.terminal import TerminalView
 
     names = [field.name for field in dataclasses.fields(RunSettings)]
@@ -168,6 +169,8 @@ def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     with log_file(arguments.events) if arguments.events else nullcontext() as log:
         for event in stream:
             if log:
+                if isinstance(event, events.RunStarted):
+                    event = without_folders(event)
                 log(events.to_json(event))
             if not isinstance(event, events.RunFailed):  # the error that follows says the same
                 view.show(event)

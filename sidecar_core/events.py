@@ -24,6 +24,7 @@ from sidecar_core.schema import FieldError, build
 Phase = Literal["prefill", "summary", "tagging", "done"]
 Tagger = Literal["sidecar", "standalone"]
 FinishReason = Literal["stop", "length", "cancelled"]
+BlockEnd = Literal["gamma", "cost", "limit", "end of text", "draft lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class DraftLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoundStarted(Event):
-    """The draft is about to propose `gamma` tokens (0: the target decodes one token plainly)."""
+    """The draft is about to propose at most `gamma` tokens (0: the target decodes one plainly)."""
 
     round: int
     gamma: int
@@ -117,6 +118,18 @@ class TokenEvent(Event):
 @dataclass(frozen=True, slots=True)
 class TokenDrafted(TokenEvent):
     """Proposed, not yet judged: p, overlap and u are None."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEnded(Event):
+    """The draft proposed `drafted` tokens, and why no more: γ is reached; one more would cost more
+    than it brings; the summary's token limit leaves no room; an end of text was drafted; the draft
+    failed. (Recordings made before version 0.9 do not have it.)"""
+
+    round: int
+    drafted: int
+    why: BlockEnd
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +232,7 @@ EVENTS: dict[str, type[Event]] = {
     cls.__name__: cls
     for cls in (
         LoadProgress, RunStarted, PrefillProgress, PhaseChanged, DraftLost, RoundStarted,
-        TokenDrafted, TokenAccepted, TokenRejected, TokenCorrected, TokenBonus, TagText,
+        TokenDrafted, BlockEnded, TokenAccepted, TokenRejected, TokenCorrected, TokenBonus, TagText,
         TagsFinished, TagsSkipped, SummaryFinished, RunFinished, RunFailed,
     )
 }  # fmt: skip

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tokenizers import Tokenizer
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.settings import MAX_ARTICLE_CHARS
+from sidecar_core.settings import MAX_ARTICLE_CHARS, MAX_ARTICLE_TOKENS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -66,6 +66,11 @@ class Prompt:
         """(name, tokens) of every segment, in order."""
         return tuple((segment.name, len(segment)) for segment in self.segments)
 
+    @property
+    def parts(self) -> list[list[Any]]:
+        """[name, tokens] of every segment, in order, as JSON: what a prompt is, borders and all."""
+        return [[segment.name, list(segment.ids)] for segment in self.segments]
+
     def segment(self, name: str) -> Segment:
         """The segment of that name. Raises KeyError where there is none."""
         for segment in self.segments:
@@ -104,6 +109,11 @@ class PromptBuilder:
         self._template = _bare(Tokenizer.from_str(description))
         self._plain = _bare(Tokenizer.from_str(json.dumps(_text_only(json.loads(description)))))
         self._head, self._tail = _frame(tokenizer)
+        if not self.template(self._tail):
+            raise SidecarError(
+                "This model's chat template puts nothing behind the user's text, so nothing says "
+                "where the answer begins; choose an instruction-tuned chat model."
+            )
 
     def plain(self, text: str) -> tuple[int, ...]:
         """Tokens of `text` as text: never a special or otherwise added token, no BOS or EOS."""
@@ -168,6 +178,11 @@ def clean(text: str) -> str:
     return text.strip().strip("\ufeff").strip()
 
 
+def is_blank(text: str) -> bool:
+    """Whether there is nothing in `text` to be read: white space and invisible marks at most."""
+    return all(ch.isspace() or unicodedata.category(ch) == "Cf" for ch in clean(text))
+
+
 def article_key(article: str) -> str:
     """Names an article without keeping it."""
     return hashlib.sha256(clean(article).encode()).hexdigest()
@@ -184,7 +199,7 @@ def check_text(text: str) -> str:
             "Take a shorter one."
         )
     article = clean(text)
-    if all(ch.isspace() or unicodedata.category(ch) == "Cf" for ch in article):
+    if is_blank(article):
         raise SidecarError("The article is empty; it needs some text.")
     return article
 
@@ -193,12 +208,32 @@ def check_article(text: str, builder: PromptBuilder, limit: int) -> str:
     """The same, and known to have at most `limit` tokens; SidecarError for more. Nothing is cut:
     `builder.first_tokens` does that for those who ask for it."""
     article = check_text(text)
+    if limit < 1:
+        raise SidecarError(
+            "The models have no room for an article beside this task's instruction, its answer "
+            "and the summary; shorten the instruction, or ask for fewer tokens."
+        )
     if (tokens := len(builder.plain(article))) > limit:
         raise SidecarError(
             f"The article has {tokens:,} tokens; the limit is {limit:,}. "
             f"Shorten it, or choose to use only its first {limit:,} tokens."
         )
     return article
+
+
+def unrelated_prompt(text: str, builder: PromptBuilder, room: int) -> Prompt:
+    """The draft's prompt of a text that is not the article, of at most `room` tokens with its
+    frame. Raises SidecarError for a text that is blank, or has more tokens than an article may."""
+    prompt = builder.text_only(text)
+    tokens = dict(prompt.lengths).get("document", 0)
+    if not tokens:
+        raise SidecarError("An unrelated draft prompt needs some text; type a few words.")
+    limit = max(0, min(MAX_ARTICLE_TOKENS, room - (len(prompt) - tokens)))
+    if tokens > limit:
+        raise SidecarError(
+            f"The draft text has {tokens:,} tokens; the limit is {limit:,}. Shorten it."
+        )
+    return prompt
 
 
 def _bare(tokenizer: Tokenizer) -> Tokenizer:

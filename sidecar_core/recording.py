@@ -20,6 +20,7 @@ from typing import Any, Literal, NoReturn
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
+    BlockEnded,
     Event,
     PrefillProgress,
     RoundStarted,
@@ -36,6 +37,7 @@ from sidecar_core.events import (
 )
 from sidecar_core.schema import FieldError, build
 from sidecar_core.settings import RANGES, RunSettings
+from sidecar_core.text import whole_characters
 
 MAX_BYTES = 4_000_000
 MAX_EVENTS = 20_000
@@ -109,18 +111,25 @@ def record(events: Sequence[Event], scenario: str = "") -> Recording:
     given by their paths the last part remains."""
     started = events[0]
     assert isinstance(started, RunStarted)
-    halves = (half.strip().replace("\\", "/").rstrip("/") for half in started.pair.split(","))
-    pair = ",".join(half.rpartition("/")[2] for half in halves)
+    started = dataclasses.replace(without_folders(started), note="")
     header = Header(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        pair=pair,
+        pair=started.pair,
         precision=started.precision,
         device=started.device,
         machine=machine(started.device),
         scenario=scenario,
         software=dict(_software()),
     )
-    return Recording(header, (dataclasses.replace(started, pair=pair, note=""), *events[1:]))
+    return Recording(header, (started, *events[1:]))
+
+
+def without_folders(started: RunStarted) -> RunStarted:
+    """The same in words that a recording may hold: of models given by their paths the last part
+    remains, and nothing that could not be read back."""
+    halves = (half.strip().replace("\\", "/").rstrip("/") for half in started.pair.split(","))
+    pair = whole_characters(",".join(half.rpartition("/")[2] for half in halves))[:MAX_WORDS]
+    return dataclasses.replace(started, pair=pair, note=whole_characters(started.note))
 
 
 def machine(device: str) -> str:
@@ -290,6 +299,9 @@ class _Order:
                 if isinstance(event, TokenDrafted):
                     self._require(event.place == self.place + 1, "a draft is missing")
                     self.place = event.place
+            case BlockEnded():
+                self._require(event.round == self.round, "the block is of another round")
+                self._require(event.drafted == self.place + 1, "a draft is missing")
             case SummaryFinished():
                 self._require(not self.summarised, "the summary is done")
                 self.summarised = True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from sidecar_core.errors import SidecarError, quoted
+from sidecar_core.text import has_half_characters
 
 DraftPrompt = Literal["compound", "identical", "unrelated"]
 Positions = Literal["natural", "rebased"]
@@ -92,18 +93,27 @@ class RunSettings:
             raise SidecarError("An unrelated draft prompt needs some text; type a few words.")
         if not isinstance(self.task, str):
             raise SidecarError("The task must be given by its name.")
+        _check_characters("The task's name", self.task)
+        _check_characters("The draft text", self.draft_text)
         for name in ("task_suffix", "task_cue"):
             value = getattr(self, name)
             if not isinstance(value, str) or len(value) > MAX_TASK_CHARS:
                 raise SidecarError(
                     f"The task's {name[5:]} must be text of at most {MAX_TASK_CHARS:,} characters."
                 )
+            _check_characters(f"The task's {name[5:]}", value)
         if self.task == "free" and not self.task_suffix.strip():
             raise SidecarError("A task of your own needs an instruction; type a sentence.")
         return self
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+def _check_characters(what: str, text: str) -> None:
+    """Refuses what could be run but not be saved and read again."""
+    if has_half_characters(text):
+        raise SidecarError(f"{what} holds half a character (a lone surrogate); type it again.")
 
 
 def _check_number(name: str, value: Any, limits: Range) -> None:

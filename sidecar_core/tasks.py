@@ -16,6 +16,7 @@ from typing import Any
 from sidecar_core.errors import SidecarError, quoted
 from sidecar_core.prompts import clean
 from sidecar_core.settings import MAX_TASK_CHARS, RunSettings
+from sidecar_core.text import has_half_characters
 
 MAX_TAGS = 5
 FREE = "free"
@@ -298,6 +299,11 @@ def check_tasks(tasks: Sequence[SidecarTask]) -> tuple[SidecarTask, ...]:
     if len({task.name for task in tasks}) < len(tasks):
         raise SidecarError("Two tasks have the same name; give each its own.")
     for task in tasks:
+        if any(map(has_half_characters, (task.name, task.label, task.suffix, task.cue))):
+            raise SidecarError(
+                f"The task {task.name!r} holds half a character (a lone surrogate); write its "
+                "texts again."
+            )
         if not task.suffix.strip() or not task.cue:
             raise SidecarError(f"The task {task.name!r} needs a suffix and a cue.")
         if max(len(task.suffix), len(task.cue)) > MAX_TASK_CHARS + 2:

@@ -19,6 +19,16 @@ INCOMPLETE = "…"
 _REPLACEMENT = "\ufffd"
 
 
+def has_half_characters(text: str) -> bool:
+    """Whether `text` holds lone surrogates: halves of characters, which no UTF-8 file can hold."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def whole_characters(text: str) -> str:
+    """`text` with U+FFFD for every lone surrogate."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class TokenStream:
     """Text of one growing token sequence; special tokens add none.
 

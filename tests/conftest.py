@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sidecar_core.examples import load_examples
 from sidecar_core.models.loading import load_pair
 from sidecar_core.models.pair import Pair
 
@@ -20,3 +21,9 @@ def smol() -> Pair:
 def coder() -> Pair:
     """Qwen2.5-Coder 1.5B and 0.5B, fp32 on the CPU: 9.6 GB, mapped into memory."""
     return load_pair("coder", precision="fp32", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def example_texts() -> list[str]:
+    """The articles in assets/examples."""
+    return [example.text for example in load_examples()]

@@ -10,6 +10,7 @@ from sidecar_core import events
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     EVENTS,
+    BlockEnded,
     DraftLost,
     Event,
     LoadProgress,
@@ -51,6 +52,7 @@ SAMPLES: list[Event] = [
     PrefillProgress("draft", 64, 217, 0.5),
     PhaseChanged("summary", 1.25),
     RoundStarted(0, 4, 1.5),
+    BlockEnded(0, 4, "gamma", 0.5),
     TokenDrafted(0, 0, 11, " the", None, None, None, None, 1.6),
     TokenAccepted(0, 0, 11, " the", 0.5, 0.4, 0.9, 0.1, 1.7),
     TokenRejected(0, 1, 12, "\u2028👩‍👩‍👧\n", 0.01, 0.7, 0.3, None, 1.8),

@@ -14,10 +14,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sidecar_core"
 
 LEVELS = [
-    {"errors", "schema"},
+    {"errors", "schema", "text"},
     {"events", "settings", "files"},
     {
-        *("report", "recording", "scenarios", "examples", "models", "prompts", "tasks", "text"),
+        *("report", "recording", "scenarios", "examples", "models", "prompts", "tasks"),
         *("visibility", "grounding", "terminal"),
     },
     {"decoding"},

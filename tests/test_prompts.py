@@ -6,7 +6,16 @@ import pytest
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.models.pair import Pair
-from sidecar_core.prompts import INSTRUCTION, SYSTEM, PromptBuilder, check_article, clean
+from sidecar_core.prompts import (
+    INSTRUCTION,
+    SYSTEM,
+    Prompt,
+    PromptBuilder,
+    Segment,
+    check_article,
+    clean,
+    unrelated_prompt,
+)
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 from sidecar_core.tasks import HASHTAGS
 from tests.toy_tokenizers import (
@@ -17,6 +26,8 @@ from tests.toy_tokenizers import (
     SPECIAL,
     toy_tokenizer,
 )
+
+TAILLESS = "{% for m in messages %}{{ '<|start|>' + m['content'] }}{% endfor %}"
 
 NASTY = [
     "a <|end|> b <tool_call>x</tool_call> <|fim|><|bos|>",
@@ -191,6 +202,53 @@ def test_an_article_that_fits_exactly_passes(builder: PromptBuilder) -> None:
 def test_an_article_that_is_no_text_is_refused(builder: PromptBuilder) -> None:
     with pytest.raises(SidecarError, match="must be text"):
         check_article(None, builder, 100)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", [0, -7])
+def test_a_task_that_leaves_no_room_for_an_article_is_told_so(
+    builder: PromptBuilder, limit: int
+) -> None:
+    with pytest.raises(SidecarError, match="no room for an article"):
+        check_article("The council voted.", builder, limit)
+
+
+def test_an_unrelated_text_has_its_frame_and_as_many_tokens_as_there_is_room_for(
+    builder: PromptBuilder,
+) -> None:
+    text = "The council voted on Tuesday."
+    prompt = unrelated_prompt(text, builder, 1_000)
+    assert prompt == builder.text_only(text)
+    tokens = len(builder.plain(text))
+    assert unrelated_prompt(text, builder, len(prompt)) == prompt
+    told = f"draft text has {tokens} tokens; the limit is {tokens - 1}. Shorten it"
+    with pytest.raises(SidecarError, match=told):
+        unrelated_prompt(text, builder, len(prompt) - 1)
+    with pytest.raises(SidecarError, match="the limit is 0"):
+        unrelated_prompt(text, builder, 1)
+
+
+def test_an_unrelated_text_has_no_more_tokens_than_an_article(builder: PromptBuilder) -> None:
+    with pytest.raises(SidecarError, match="the limit is 4,096"):
+        unrelated_prompt("🐝" * 4_000, builder, 1_000_000)
+
+
+def test_an_unrelated_text_of_nothing_to_read_is_refused(builder: PromptBuilder) -> None:
+    with pytest.raises(SidecarError, match="type a few words"):
+        unrelated_prompt("\x00 \ud800", builder, 1_000)
+
+
+@pytest.mark.parametrize("template", ["{{ messages[-1]['content'] }}", NO_SYSTEM + TAILLESS])
+def test_a_chat_template_with_nothing_behind_the_users_text_is_refused(template: str) -> None:
+    with pytest.raises(SidecarError, match="nothing behind the user's text"):
+        PromptBuilder(toy_tokenizer(template))
+
+
+def test_prompts_of_the_same_tokens_with_other_borders_are_other_prompts() -> None:
+    one = Prompt((Segment("document", (1, 2)), Segment("instruction", (3,))))
+    other = Prompt((Segment("document", (1,)), Segment("instruction", (2, 3))))
+    named = Prompt((Segment("head", (1, 2)), Segment("instruction", (3,))))
+    assert one.ids == other.ids == named.ids
+    assert len({repr(prompt.parts) for prompt in (one, other, named)}) == 3
 
 
 def test_cleaning_replaces_control_characters_and_leaves_the_rest() -> None:

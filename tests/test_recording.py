@@ -29,11 +29,13 @@ from sidecar_core.recording import (
     MAX_BYTES,
     MAX_EVENTS,
     MAX_LINE,
+    MAX_WORDS,
     Recording,
     compact,
     machine,
     read_recording,
     record,
+    without_folders,
     write_recording,
 )
 from sidecar_core.report import RunReport
@@ -54,6 +56,19 @@ def made(**changes: Any) -> Recording:
 
 def lines(**changes: Any) -> list[str]:
     return write_recording(made()).splitlines()
+
+
+def test_a_recording_of_models_in_oddly_named_folders_can_be_read_back() -> None:
+    first, *rest = whole_run()
+    odd = dataclasses.replace(
+        first, pair="/a\udcff/" + "b" * 300 + "\ud800,/c/d", note="in /\udcff"
+    )
+    events = [without_folders(odd), *rest]
+    found = read_recording("".join(log(events)))
+    assert found.events == tuple(events)
+    assert found.started.pair == ("b" * 300)[:MAX_WORDS]
+    assert found.started.note == "in /\ufffd"
+    assert without_folders(first) == first
 
 
 def refusal(data: bytes | str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.models.pair import Pair
+from sidecar_core.settings import Precision
 from tests.tiny import tiny_model
 from tests.toy_tokenizers import toy_tokenizer
 
 
-def tiny_engine() -> Engine:
+def tiny_engine(precision: Precision = "fp32") -> Engine:
     """Text from it is noise, but all that the engine does to real models it does to these."""
     tokenizer = toy_tokenizer()
     end = frozenset([tokenizer.eos_token_id])
     width = len(tokenizer)
-    target, draft = (tiny_model(seed, vocab=width, eos=end) for seed in (0, 1))
+    target, draft = (tiny_model(seed, vocab=width, eos=end, precision=precision) for seed in (0, 1))
     return Engine(Pair("tiny", target, draft, tokenizer))

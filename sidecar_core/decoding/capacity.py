@@ -21,7 +21,9 @@ GROWTH = 1.5
 """Buffers of a cache grow by half."""
 
 DRAFT_CACHES = 3
-"""The draft's own, and the copies from which the sidecar's is composed."""
+"""The draft's own, and the copies from which the sidecar's is composed. In the α lab: the
+article's, the unrelated text's, and each condition's own columns. The leak test holds one more,
+and none of the target's."""
 
 WORKSPACE = 1 << 29
 """Bytes of a run's logits, masks and activations."""

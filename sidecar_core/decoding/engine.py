@@ -12,7 +12,7 @@ import torch
 
 from sidecar_core.decoding import capacity
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.decoding.draft_length import Adaptive, Fixed
+from sidecar_core.decoding.draft_length import Auto, DraftLength, Fixed
 from sidecar_core.decoding.passes import forward, is_out_of_memory
 from sidecar_core.decoding.prefix import PrefixStore
 from sidecar_core.decoding.sampling import Sampler
@@ -40,7 +40,7 @@ from sidecar_core.events import (
     TagsSkipped,
 )
 from sidecar_core.models.pair import LoadedModel, Pair
-from sidecar_core.prompts import Prompt, PromptBuilder, check_article
+from sidecar_core.prompts import Prompt, PromptBuilder, check_article, unrelated_prompt
 from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
 from sidecar_core.tasks import SidecarTask, check_tasks, named, task_of
 from sidecar_core.text import TokenStream
@@ -79,13 +79,19 @@ class Spent:
 
 class Engine:
     """Runs a pair. Holds no state of a run, so several may go on at once; the prefix store is
-    shared, and guarded."""
+    shared, and guarded.
+
+    `stop_ids` end the summary: the target's alone, since the summary is the target's text.
+    `tag_stop_ids` end what the draft writes by itself: its own, and the target's too, since no tag
+    stands behind any end of text of this chat.
+    """
 
     def __init__(self, pair: Pair, store: PrefixStore | None = None) -> None:
         self.pair = pair
         self.prompts = PromptBuilder(pair.tokenizer)
         self.store = store if store is not None else PrefixStore()
-        self.stop_ids = pair.target.eos_ids | pair.draft.eos_ids
+        self.stop_ids = pair.target.eos_ids
+        self.tag_stop_ids = pair.target.eos_ids | pair.draft.eos_ids
         self.runs_at_once = capacity.runs_at_once(pair, self.store.max_bytes)
 
     def article_limit(self, settings: RunSettings, tasks: Sequence[SidecarTask] = ()) -> int:
@@ -98,7 +104,7 @@ class Engine:
             + task.max_tokens
             for task in tasks or (task_of(settings),)
         )
-        return min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - longest)
+        return max(0, min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - longest))
 
     def build_prompts(
         self, article: str, settings: RunSettings, tasks: Sequence[SidecarTask] = ()
@@ -114,7 +120,8 @@ class Engine:
             return Prompts(target, full, suffix)
         if settings.draft_prompt == "identical":
             return Prompts(target, target, suffix)
-        return Prompts(target, self.prompts.text_only(settings.draft_text), ())
+        room = self.pair.draft.max_positions - settings.max_tokens
+        return Prompts(target, unrelated_prompt(settings.draft_text, self.prompts, room), ())
 
     def segments(self, article: str, settings: RunSettings) -> tuple[tuple[str, int], ...]:
         """(name, tokens) of the draft's prompt, before any run."""
@@ -292,7 +299,9 @@ class _Run:
         tail = start
         if settings.draft_prompt == "compound":
             if not settings.suffix_masking:
-                forward(model, cache, self.prompts.suffix, start, segment="suffix", rows=0)
+                forward(
+                    model, cache, self.prompts.suffix, start, segment="suffix", rows=0, kind="read"
+                )
             if settings.positions == "natural":
                 tail += len(self.prompts.suffix)
         return Side(model, cache, self.prompts.draft.segment("tail").ids, tail)
@@ -305,7 +314,7 @@ class _Run:
         text = TokenStream(self.pair.tokenizer)
         decoding = Decoding(
             sampler=self.sampler,
-            length=Adaptive(settings.gamma or 1) if settings.adaptive else Fixed(settings.gamma),
+            length=self._length(),
             max_tokens=settings.max_tokens,
             stop_ids=self.engine.stop_ids,
             vocabulary=self.pair.vocab_size,
@@ -324,6 +333,11 @@ class _Run:
         whole = self.pair.tokenizer.decode(ids, skip_special_tokens=True)
         passes = draft.passes if draft else 0
         return SummaryFinished(whole, ids, reason, target.passes, passes, clock.now())
+
+    def _length(self) -> DraftLength:
+        if not self.settings.adaptive:
+            return Fixed(self.settings.gamma)
+        return Auto(self.pair.target.calibration, self.pair.draft.calibration)
 
     def _tag(self, draft: Side | None, summary: str) -> Iterator[Event]:
         """Both taggers of every task in turn; none runs for an unrelated draft prompt, and no
@@ -366,7 +380,7 @@ class _Run:
                 self.sampler,
                 self._generator(seed),
                 self.pair.vocab_size,
-                stop_ids,
+                self.engine.tag_stop_ids,
                 self.clock.now,
                 self._check_stop,
             ).write(opening, TokenStream(self.pair.tokenizer))

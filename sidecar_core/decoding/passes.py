@@ -11,6 +11,7 @@ import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.errors import ModelFailed, OutOfMemory, SidecarError
+from sidecar_core.models.kernels import Kind, pass_kind
 from sidecar_core.models.pair import LoadedModel
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ def forward(
     segment: str | Sequence[tuple[str, int]],
     rows: int = 1,
     mask: torch.Tensor | None = None,
+    kind: Kind = "decode",
 ) -> torch.Tensor:
     """Run `ids` through the model; their columns are added to `cache` as part of `segment`.
 
@@ -42,10 +44,12 @@ def forward(
     `ids` are n token ids, or a tensor [batch, n]; they stand at positions `position` to
     `position + n - 1`, whatever the number of columns in the cache (or at the n given positions).
     Each sees all columns that are there and the new ones up to its own, or what `mask`, bool
-    [1, 1, n, columns + n], lets it see. Returns float32 logits of the last `rows` tokens,
-    [rows, vocabulary] or [batch, rows, vocabulary]; with `rows=0` the output matrix is not used at
-    all. Raises OutOfMemory where memory runs out, and ModelFailed where the pass fails or its
-    numbers are not finite: the cache is then as it was.
+    [1, 1, n, columns + n], lets it see. `kind` says what the pass is for (see `kernels`): "decode"
+    computes each token as if it were alone, "read" is for prompts; one with a mask of its own is
+    "masked". Returns float32 logits of the last `rows` tokens, [rows, vocabulary] or [batch, rows,
+    vocabulary]; with `rows=0` the output matrix is not used at all. Raises OutOfMemory where memory
+    runs out, and ModelFailed where the pass fails or its numbers are not finite: the cache is then
+    as it was.
     """
     device = model.device
     tokens = torch.as_tensor(ids, dtype=torch.long, device=device)
@@ -56,11 +60,14 @@ def forward(
         places = torch.arange(position, position + count, device=device)
     else:
         places = torch.tensor(position, device=device)
-    if mask is None and count > 1:
+    if mask is not None:
+        kind = "masked"
+    elif count > 1:
         mask = causal_mask(count, past, device)
     inputs = {"input_ids": tokens, "position_ids": places[None], "attention_mask": mask}
     try:
-        numbers = _numbers(model, cache, inputs, rows)
+        with pass_kind(kind):
+            numbers = _numbers(model, cache, inputs, rows)
     except SidecarError:
         cache.drop_undeclared()
         raise

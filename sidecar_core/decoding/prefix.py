@@ -1,14 +1,13 @@
 """Chunked prefill, and the store that lets the same prefix be read only once.
 
 Head, document and instruction stand before everything that a setting can change, so their columns
-serve every setting. The store keeps them by weights, precision and tokens: whoever sends the same
-tokens gets the same columns, and nobody can tell but by speed.
+serve every setting. The store keeps them by weights, precision and segments: whoever sends the same
+segments gets the same columns, and nobody can tell but by speed.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,31 +19,20 @@ from sidecar_core.errors import Cancelled
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Segment
 
-FIRST_CHUNK = {"cpu": 32, "cuda": 1024}
-"""Tokens of the first prefill pass."""
-
-CHUNK_SECONDS = 0.6
-"""Aim for later passes: larger chunks read faster, but a Stop waits for the chunk under way."""
-
-MOST = 1024
-
-
-def next_chunk(tokens: int, seconds: float) -> int:
-    """The size that would have taken CHUNK_SECONDS, in steps of 32, and at most doubled."""
-    wanted = int(tokens * CHUNK_SECONDS / max(seconds, 1e-6)) // 32 * 32
-    return max(32, min(wanted, 2 * tokens, MOST))
-
 
 def prefill(
     model: LoadedModel, cache: SegmentedCache, segments: Sequence[Segment], position: int
 ) -> Iterator[int]:
-    """Read `segments` into `cache` from `position` on; yields the tokens done after each chunk."""
+    """Read `segments` into `cache` from `position` on; yields the tokens done after each chunk.
+
+    Chunks end at multiples of the model's chunk size (see `calibration`), whatever the time, so
+    that the same tokens always get the same columns.
+    """
     named = [(segment.name, token) for segment in segments for token in segment.ids]
-    size = FIRST_CHUNK.get(model.device.type, 256)
     start = 0
     while start < len(named):
-        began = time.perf_counter()
-        chunk = named[start : start + size]
+        size = model.calibration.chunk
+        chunk = named[start : start + size - (cache.length % size)]
         forward(
             model,
             cache,
@@ -52,13 +40,13 @@ def prefill(
             position + start,
             segment=[(name, 1) for name, _ in chunk],
             rows=0,
+            kind="read",
         )
         start += len(chunk)
-        size = next_chunk(len(chunk), time.perf_counter() - began)
         yield start
 
 
-Key = tuple[str, tuple[int, ...]]
+Key = tuple[str, tuple[tuple[str, tuple[int, ...]], ...]]
 T = TypeVar("T")
 
 
@@ -74,7 +62,7 @@ class PrefixStore:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, model: LoadedModel, segments: Sequence[Segment]) -> SegmentedCache | None:
-        """The columns of exactly these tokens under exactly these weights, or None."""
+        """The columns of exactly these segments under exactly these weights, or None."""
         with self._lock:
             key = _key(model, segments)
             if key in self._entries:
@@ -129,4 +117,5 @@ class PrefixStore:
 
 
 def _key(model: LoadedModel, segments: Sequence[Segment]) -> Key:
-    return model.fingerprint, tuple(token for segment in segments for token in segment.ids)
+    """Segments with their borders: the same tokens under other names are another prefix."""
+    return model.fingerprint, tuple((segment.name, segment.ids) for segment in segments)

@@ -27,11 +27,13 @@ from dataclasses import dataclass, field
 import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.decoding.draft_length import DraftLength, Round
+from sidecar_core.decoding.draft_length import DraftLength
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler, accepts, draw, overlap, residual, uniform
 from sidecar_core.errors import ModelFailed
 from sidecar_core.events import (
+    BlockEnd,
+    BlockEnded,
     DraftLost,
     Event,
     FinishReason,
@@ -77,12 +79,25 @@ class Side:
         return self.position + len(self.tail) + len(self.emitted)
 
     def run(self, proposed: Sequence[int], rows: int) -> torch.Tensor:
-        """Feed what the cache lacks of the text and of `proposed`; logits [rows, vocabulary]."""
+        """Feed what the cache lacks of the text and of `proposed`; logits [rows, vocabulary].
+
+        That is one pass, or, on a machine where rows depend on each other, a pass for each token.
+        """
         start = time.perf_counter()
+        tokens = [*self.tail, *self.emitted, *proposed][self.fed :]
+        if self.model.calibration.rows_alike or len(tokens) == 1:
+            logits = self._pass(tokens, rows)
+        else:
+            each = [self._pass([token], min(rows, 1)) for token in tokens]
+            logits = torch.cat(each[len(each) - rows :]) if rows else each[-1]
+        self.passes += 1
+        self.seconds += time.perf_counter() - start
+        return logits
+
+    def _pass(self, tokens: Sequence[int], rows: int) -> torch.Tensor:
         fed = self.fed
-        tokens = [*self.tail, *self.emitted, *proposed][fed:]
         of_tail = min(max(len(self.tail) - fed, 0), len(tokens))
-        logits = forward(
+        return forward(
             self.model,
             self.cache,
             tokens,
@@ -90,9 +105,6 @@ class Side:
             segment=(("tail", of_tail), ("summary", len(tokens) - of_tail)),
             rows=rows,
         )
-        self.passes += 1
-        self.seconds += time.perf_counter() - start
-        return logits
 
     def commit(self, tokens: Sequence[int]) -> None:
         """Append emitted tokens and forget every column that is not a committed token's."""
@@ -120,7 +132,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Distribution:
     """One position's next-token distributions of one model, cut to the common vocabulary.
 
     `raw` is the softmax at temperature 1 and `drawn` the distribution drawn from (None when
@@ -132,7 +144,7 @@ class View:
     best: int
 
     @classmethod
-    def of(cls, logits: torch.Tensor, sampler: Sampler) -> View:
+    def of(cls, logits: torch.Tensor, sampler: Sampler) -> Distribution:
         raw = logits.softmax(-1)
         if sampler.greedy:
             return cls(raw, None, int(logits.argmax()))
@@ -163,20 +175,20 @@ def speculate(
 ) -> Generator[Event, None, FinishReason]:
     """Decode until end of text, length or Stop: yields the events, returns the FinishReason.
 
-    `decoding.length` chooses how many tokens to draft in a round; without a draft, none are. A
-    block is cut short where it would pass the length limit and behind a drafted end of text:
-    nothing there could be emitted.
+    `decoding.length` decides after each drafted token whether to draft another; without a draft,
+    none are. A block also ends where it would pass the length limit and behind a drafted end of
+    text, since nothing behind either could be emitted.
     """
     emitted = target.emitted
     round_ = 0
     while True:
-        wanted = decoding.length.choose() if draft else 0
-        gamma = min(wanted, decoding.max_tokens - len(emitted) - 1)
-        yield RoundStarted(round_, gamma, clock.now())
-        before = draft.seconds if draft else 0.0, target.seconds
+        room = decoding.max_tokens - len(emitted) - 1
+        yield RoundStarted(round_, decoding.length.most(room) if draft else 0, clock.now())
         drafted: list[int] = []
-        views: list[View] = []
-        while draft and len(drafted) < gamma and not _ended(drafted, decoding):
+        views: list[Distribution] = []
+        chances: list[float] = []
+        end: BlockEnd | None = None
+        while draft and (end := _block_end(drafted, chances, room, decoding)) is None:
             if decoding.stopped():
                 return "cancelled"
             try:
@@ -184,15 +196,19 @@ def speculate(
             except ModelFailed as error:
                 draft = None
                 yield DraftLost(str(error), clock.now())
+                end = "draft lost"
                 break
-            view = View.of(logits, decoding.sampler)
+            view = Distribution.of(logits, decoding.sampler)
             token = view.choose(decoding.generator)
+            shown, q = text.preview([*drafted, token])[-1], view.probability(token)
             drafted.append(token)
             views.append(view)
-            shown, q = text.preview(drafted)[-1], view.probability(token)
+            chances.append(q)
             yield TokenDrafted(
                 round_, len(drafted) - 1, token, shown, None, q, None, None, clock.now()
             )
+        if end is not None:
+            yield BlockEnded(round_, len(drafted), end, clock.now())
         if decoding.stopped():
             return "cancelled"
         judged = target.run(drafted, rows=len(drafted) + 1)[:, : decoding.vocabulary]
@@ -209,20 +225,23 @@ def speculate(
         target.commit(kept)
         if draft:
             draft.commit(kept)
-            decoding.length.observe(
-                Round(
-                    len(drafted),
-                    accepted + rejected,
-                    accepted,
-                    draft.seconds - before[0],
-                    target.seconds - before[1],
-                )
-            )
+            decoding.length.observe(chances, accepted + rejected, accepted)
         if _ended(kept, decoding):
             return "stop"
         if len(emitted) >= decoding.max_tokens:
             return "length"
         round_ += 1
+
+
+def _block_end(
+    drafted: Sequence[int], chances: Sequence[float], room: int, decoding: Decoding
+) -> BlockEnd | None:
+    """Why no token is to be drafted behind `drafted`, or None if one is."""
+    if len(drafted) >= room:
+        return "limit"
+    if _ended(drafted, decoding):
+        return "end of text"
+    return decoding.length.end(chances)
 
 
 def _ended(tokens: Sequence[int], decoding: Decoding) -> bool:
@@ -231,7 +250,7 @@ def _ended(tokens: Sequence[int], decoding: Decoding) -> bool:
 
 def judge(
     drafted: Sequence[int],
-    views: Sequence[View],
+    views: Sequence[Distribution],
     logits: torch.Tensor,
     round_: int,
     decoding: Decoding,
@@ -245,7 +264,7 @@ def judge(
     """
     greedy = decoding.sampler.greedy
     for place, (token, view) in enumerate(zip(drafted, views, strict=True)):
-        target = View.of(logits[place], decoding.sampler)
+        target = Distribution.of(logits[place], decoding.sampler)
         shared = clock.overlap_of(target.raw, view.raw)
         p, q = target.probability(token), view.probability(token)
         u = None if greedy else uniform(decoding.generator)
@@ -268,7 +287,7 @@ def judge(
             round_, place, token, text.push(token), p, q, shared, None, clock.now()
         )
         return
-    target = View.of(logits[len(drafted)], decoding.sampler)
+    target = Distribution.of(logits[len(drafted)], decoding.sampler)
     token = target.choose(decoding.generator)
     p = target.probability(token)
     yield TokenBonus(

@@ -70,7 +70,7 @@ def open_sidecar(
     cache = _without_document(draft.cache, document_masking)
     if further or "suffix" not in dict(cache.segments):
         own = draft.cache.take(*PREFIX)
-        forward(draft.model, own, suffix, own.length, segment="suffix", rows=0)
+        forward(draft.model, own, suffix, own.length, segment="suffix", rows=0, kind="read")
         cache = cache.take(*(name for name, _ in cache.segments if name != "suffix"))
         cache.add(own, "suffix")
     return Opening(cache, draft.next_position, computed + len(suffix))
@@ -83,7 +83,7 @@ def open_deferred(
     computed = complete_summary(draft, stop_ids)
     position = draft.next_position
     cache = draft.cache.fork()
-    forward(draft.model, cache, suffix, position, segment="suffix", rows=0)
+    forward(draft.model, cache, suffix, position, segment="suffix", rows=0, kind="read")
     if document_masking:
         cache = _without_document(cache, True)
     return Opening(cache, position + len(suffix), computed + len(suffix))

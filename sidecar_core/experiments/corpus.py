@@ -94,11 +94,12 @@ def _collect(entries: Iterator[_Entry | Skipped], limit: int | None, max_chars: 
             skipped.append(entry)
             continue
         text = clean(entry.text)
-        key = entry.id if entry.id not in documents else entry.fallback
+        name, fallback = clean(entry.id), clean(entry.fallback)
+        key = name if name not in documents else fallback
         if not text:
             skipped.append(Skipped(entry.where, "its text is empty"))
         elif not key or key in documents:
-            skipped.append(Skipped(entry.where, f"the id {entry.id!r} came before"))
+            skipped.append(Skipped(entry.where, f"the id {name!r} came before"))
         else:
             documents[key] = Document(key, text[:max_chars], len(text) > max_chars)
         if len(documents) == limit:
@@ -164,7 +165,9 @@ def _of_line(where: str, default_id: str, line: bytes) -> _Entry | Skipped:
         return Skipped(where, "its text is not a string")
     given = record.get("id")
     is_id = isinstance(given, str | int) and not isinstance(given, bool) and str(given).strip()
-    return _Entry(where, str(given).strip() if is_id else default_id, text)
+    if is_id:
+        return _Entry(where, str(given).strip(), text)
+    return _Entry(where, default_id, text, where)
 
 
 def _check(limit: int | None, max_chars: int) -> None:

@@ -1,7 +1,8 @@
 """What was measured of an article, kept on disk, so that a rerun or a crash loses nothing.
 
 One JSON file per article, in the folder `alpha` of the cache, under a digest of everything that its
-contents follow from: both models' weights and precision, the target's prompt, the longest summary.
+contents follow from: both models' weights and precision, the target's prompt with the borders of
+its segments, what ends a summary, the longest one, and the drafts a round.
 Files are written in one step; one that cannot be read is measured again.
 """
 
@@ -11,7 +12,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,9 +20,10 @@ from sidecar_core.experiments.readings import Live, Reading
 from sidecar_core.models.cache import cache_dir, storage_errors, write_text
 
 if TYPE_CHECKING:
-    from sidecar_core.models.pair import Pair
+    from sidecar_core.decoding.engine import Engine
+    from sidecar_core.prompts import Prompt
 
-FORMAT = 1
+FORMAT = 2
 """Part of the digest: a change of what is measured leaves older files aside."""
 
 
@@ -91,10 +92,10 @@ class Records:
         return self.folder / f"{key}.json"
 
 
-def record_key(pair: Pair, prompt: Sequence[int], max_tokens: int) -> str:
-    """Names an article's record; `prompt` are the target's tokens."""
-    models = [pair.target.fingerprint, pair.draft.fingerprint]
-    return digest([FORMAT, models, list(prompt), max_tokens])
+def record_key(engine: Engine, prompt: Prompt, max_tokens: int, gamma: int) -> str:
+    """Names an article's record; `prompt` is the target's."""
+    models = [engine.pair.target.fingerprint, engine.pair.draft.fingerprint]
+    return digest([FORMAT, models, prompt.parts, sorted(engine.stop_ids), max_tokens, gamma])
 
 
 def digest(value: Any) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 _FORWARD_NEEDS = ("input_ids", "attention_mask", "position_ids", "cache", "logits_to_keep")
+
+FIXED_ROPE = frozenset({"default", "linear", "yarn", "llama3", "proportional"})
+"""Rotary positions in which a token's keys follow from its own position alone."""
 
 
 def load_config(folder: Path) -> PreTrainedConfig:
@@ -58,6 +62,25 @@ def require_plain_decoder(config: PreTrainedConfig) -> None:
             f"A {kind} model caps its attention scores, which torch's attention cannot; take a "
             "model such as Qwen2.5, Llama 3 or SmolLM2."
         )
+    if getattr(text, "alibi", False):
+        raise SidecarError(
+            f"A {kind} model here measures distances by counting columns of its cache (ALiBi), and "
+            "masking leaves columns out. Take a model such as Qwen2.5, Llama 3 or SmolLM2."
+        )
+    if scaled := sorted(set(_rope_types(text)) - FIXED_ROPE):
+        raise SidecarError(
+            f"A {kind} model here has {', '.join(scaled)} positions, which change with the length "
+            "of the text. An article is read in chunks that are kept, so its chunks would not fit "
+            "together. Take a model such as Qwen2.5, Llama 3 or SmolLM2."
+        )
+
+
+def _rope_types(config: PreTrainedConfig) -> Iterator[str]:
+    """The types of a config's rotary positions: one for all layers, or one for each kind."""
+    parameters: Mapping[str, Any] = getattr(config, "rope_parameters", None) or {}
+    for each in (parameters, *parameters.values()):
+        if isinstance(each, Mapping):
+            yield str(each.get("rope_type") or each.get("type") or "default")
 
 
 def require_usable_forward(network: PreTrainedModel) -> None:

@@ -1,4 +1,4 @@
-"""Linear layers for the CPU: few rows fast in fp32, and int8 weights.
+"""Linear layers: rows that do not depend on each other, few rows fast on a CPU, int8 weights.
 
 Decoding multiplies by one row, verification by γ + 1, and memory bandwidth sets the pace of both.
 Milliseconds (best of 12 to 16) for one layer of 1536 → 8960 on two cores, by rows, weights out of
@@ -15,7 +15,12 @@ cache, on an AVX-512 machine with bf16 units:
 
 (a machine with AVX2 alone shows the same order for fp32 and int8, and bf16 five times slower). So:
 fp32 goes through oneDNN, which `F.linear` leaves out in favour of a BLAS that is slow for few rows;
-int8 through the packed kernel for few rows, and is widened block by block for many.
+int8 through the packed kernel while decoding, and is widened block by block to read a prompt.
+
+What is computed for a row must not depend on the other rows of the pass (see `kernels`). The packed
+int8 kernel takes each row by itself. oneDNN's matrix product does so too, but takes another kernel
+for a single row, so a single row is given company (`MIN_ROWS`). Elsewhere than on a CPU the rows of
+a decoding pass are multiplied in blocks of a fixed size.
 """
 
 from __future__ import annotations
@@ -24,8 +29,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-NARROW = 8
-"""Most rows that the packed int8 kernel is used for."""
+from sidecar_core.models.kernels import decodes
+
+MIN_ROWS = 2
+"""A matrix product of fewer rows is another kernel, whose sums are rounded otherwise."""
+
+DEVICE_BLOCK = 16
+"""Rows of a decoding pass that are multiplied at a time where there is no CPU: with one shape, one
+kernel."""
 
 BLOCK_BYTES = 1 << 24
 """Size of a widened block of weights: small enough to be reused by the allocator, large enough that
@@ -47,12 +58,32 @@ def linear_fp32(
     return F.linear(rows, weight, bias)
 
 
-class FewRowsLinear(nn.Linear):
-    """`nn.Linear` in fp32 that does not slow down at 2 rows; equal to it up to rounding."""
+def steady_rows(
+    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """`F.linear` of rows [n, in] and weights [out, in], each row as if it were the only one."""
+    if rows.device.type != "cpu":
+        if not decodes():
+            return F.linear(rows, weight, bias)
+        blocks = [_filled(block, DEVICE_BLOCK) for block in rows.split(DEVICE_BLOCK)]
+        return torch.cat([F.linear(block, weight, bias) for block in blocks])[: len(rows)]
+    multiply = linear_fp32 if rows.dtype == torch.float32 else F.linear
+    return multiply(_filled(rows, MIN_ROWS), weight, bias)[: len(rows)]
+
+
+def _filled(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """The rows, and rows of zeros behind them where there are fewer than `count`."""
+    lacking = count - len(rows)
+    return F.pad(rows, (0, 0, 0, lacking)) if lacking > 0 else rows
+
+
+class SteadyLinear(nn.Linear):
+    """`nn.Linear` whose rows do not depend on each other; equal to it up to rounding. In fp32 on a
+    CPU it does not slow down at 2 rows either."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[..., in] → [..., out]."""
-        y = linear_fp32(x.reshape(-1, self.in_features), self.weight, self.bias)
+        y = steady_rows(x.reshape(-1, self.in_features), self.weight, self.bias)
         return y.reshape(*x.shape[:-1], self.out_features)
 
 
@@ -61,8 +92,8 @@ class Int8Linear(nn.Module):
 
     `weight` is int8 [out, in], `scale` bf16 [out], `bias` fp32 [out] or None. Activations are
     rounded to bf16 (in memory of their own: the kernel needs it aligned), sums are fp32, and what
-    is computed for a row does not depend on the other rows (up to the rounding of sums taken in
-    another order).
+    is computed for a row does not depend on the other rows. Decoding passes and passes that read a
+    prompt take kernels that differ in rounding.
     """
 
     weight: torch.Tensor
@@ -93,7 +124,7 @@ class Int8Linear(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """fp32 [..., in] → fp32 [..., out]."""
         rows = x.reshape(-1, self.in_features).to(torch.bfloat16)
-        if len(rows) <= NARROW:
+        if decodes():
             y = torch._weight_int8pack_mm(rows, self.weight, self.scale).float()
         else:
             y = self._widened(rows.to(self.wide))
@@ -103,11 +134,10 @@ class Int8Linear(nn.Module):
 
     def _widened(self, rows: torch.Tensor) -> torch.Tensor:
         y = torch.empty(len(rows), self.out_features)
-        multiply = linear_fp32 if rows.dtype == torch.float32 else F.linear
         step = max(1, BLOCK_BYTES // (self.in_features * rows.element_size()))
         for start in range(0, self.out_features, step):
             block = self.weight[start : start + step].to(rows.dtype)
-            y[:, start : start + step] = multiply(rows, block)
+            y[:, start : start + step] = steady_rows(rows, block)
         return y.mul_(self.scale.float())
 
 
@@ -131,11 +161,12 @@ class HalfEmbedding(nn.Module):
         return F.embedding(ids, self.weight).float()
 
 
-def speed_up(network: nn.Module) -> None:
-    """Make every fp32 linear layer fast for few rows, in place; the weights stay where they are."""
+def steady(network: nn.Module) -> None:
+    """Make the rows of every linear layer independent of each other, and fast if they are few; in
+    place, the weights stay where they are."""
     for module in network.modules():
-        if type(module) is nn.Linear and module.weight.dtype == torch.float32:
-            module.__class__ = FewRowsLinear
+        if type(module) is nn.Linear:
+            module.__class__ = SteadyLinear
 
 
 def quantize(network: nn.Module, *, empty: bool = False) -> None:

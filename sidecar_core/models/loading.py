@@ -23,8 +23,9 @@ from sidecar_core.models.architecture import (
     require_usable_forward,
 )
 from sidecar_core.models.cache import Progress, silent
+from sidecar_core.models.calibration import calibration_of
 from sidecar_core.models.convert import convert
-from sidecar_core.models.linear import speed_up
+from sidecar_core.models.linear import steady
 from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.models.precision import choose_precision
 from sidecar_core.models.quiet import quiet
@@ -101,16 +102,15 @@ def load_pair(
     def loaded(weights: Weights, folder: Path, device_map: DeviceMap = None) -> LoadedModel:
         tell(LoadProgress(f"Loading {weights.name}"))
         network = load_network(folder, form, where, weights.without_layers, device_map)
-        if where.type == "cpu":
-            speed_up(network)
-            if network._supports_attention_backend:
-                network.set_attn_implementation(attention.register())
+        make_steady(network)
+        fingerprint = _fingerprint(weights, form)
         return LoadedModel(
             name=weights.name,
             network=network,
             precision=form,
-            fingerprint=_fingerprint(weights, form),
+            fingerprint=fingerprint,
             eos_ids=eos_ids(network, tokenizer),
+            calibration=calibration_of(network, weights.name, fingerprint, where, tell),
         )
 
     large = loaded(target, target_folder, "auto" if device == SPREAD else None)
@@ -118,6 +118,13 @@ def load_pair(
     pair = Pair(spec.name, large, small, tokenizer, note)
     require_ids_fit(tokenizer, pair.draft.name, pair.draft.vocab_size)
     return pair
+
+
+def make_steady(network: PreTrainedModel) -> None:
+    """Let no row of a decoding pass depend on the others (see `kernels`), in place."""
+    steady(network)
+    if network._supports_attention_backend:
+        network.set_attn_implementation(attention.register())
 
 
 def load_plain(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from sidecar_core.models.calibration import UNKNOWN, Calibration
 from sidecar_core.settings import Precision
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class LoadedModel:
     `network` is in eval mode and takes `input_ids`, `position_ids`, a 4-D bool `attention_mask`
     (True = attend), `cache` and `logits_to_keep`; its logits have `vocab_size` columns.
     `fingerprint` names weights and precision: equal fingerprints mean equal keys and values.
+    `calibration` tells what this machine does with it.
     """
 
     name: str
@@ -27,6 +29,7 @@ class LoadedModel:
     precision: Precision
     fingerprint: str
     eos_ids: frozenset[int]
+    calibration: Calibration = UNKNOWN
 
     @property
     def device(self) -> torch.device:

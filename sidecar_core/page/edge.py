@@ -20,6 +20,13 @@ def html(value: Any, **options: Any) -> Any:
     return gr.HTML(value, apply_default_css=False, js_on_load=None, **options)
 
 
+def outlives_reload(demo: Any, box: Any, name: str) -> None:
+    """Keep what is typed into `box` in the browser's session, and put it back when the page is
+    loaded again, as it is after the server was restarted. Both are done by the browser alone."""
+    box.change(None, box, None, js=f"(t) => sidecarPage.keep('{name}', t)", **QUIET)
+    demo.load(None, box, box, js=f"(t) => sidecarPage.kept('{name}', t)", **QUIET)
+
+
 class Demo(gr.Blocks):
     """Gradio's page, with a short word for a call that lacks values: its own quotes those that
     came, to the log as well."""

@@ -21,7 +21,7 @@ from sidecar_core.page import controls, words
 from sidecar_core.page import run as live
 from sidecar_core.page.alpha_lab import build_alpha_lab
 from sidecar_core.page.api import add_endpoint
-from sidecar_core.page.edge import QUIET, Demo, html, told
+from sidecar_core.page.edge import QUIET, Demo, html, outlives_reload, told
 from sidecar_core.page.examples import FILE_TYPES, Example, load_examples, read_upload
 from sidecar_core.page.links import from_query, to_query
 from sidecar_core.page.recordings import AT_ONCE, Recordings
@@ -188,7 +188,7 @@ class _Page:
             with gr.Tab("α lab", elem_id="alpha-lab"):
                 build_alpha_lab(self.host, self.article)
             with gr.Tab("Tag lab", elem_id="tag-lab"):
-                build_tag_lab(self.host, self.article, self.session)
+                self.tag_lab = build_tag_lab(self.host, self.article, self.session)
         with gr.Accordion("How it works", open=False, elem_id="how"):
             html(_asset("how_it_works.html"), elem_id="how-text")
         html(words.ABOUT, elem_id="about")
@@ -259,6 +259,9 @@ class _Page:
         timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
         demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
         demo.unload(self.on_close)
+        outlives_reload(demo, self.article, "article")
+        outlives_reload(demo, self.tag_lab.summary, "summary")
+        outlives_reload(demo, self.tag_lab.watch, "watch")
 
     # Handlers
 
@@ -309,7 +312,7 @@ class _Page:
         tokens = len(engine.prompts.plain(clean(article)))
         if tokens > limit:
             count = f'<b class="over">{tokens:,} tokens; the limit is {limit:,}</b>'
-            offer = gr.Button(f"Use the first {limit:,} tokens", visible=True)
+            offer = gr.Button(f"Use the first {limit:,} tokens", visible=limit > 0)
             return count, offer, attention_map({}, settings)
         lengths: dict[str, int] = {}
         if tokens:

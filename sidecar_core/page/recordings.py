@@ -20,7 +20,7 @@ from sidecar_core.host.session import Session
 from sidecar_core.page import controls
 from sidecar_core.page.edge import QUIET, html, told
 from sidecar_core.page.examples import Example
-from sidecar_core.prompts import article_key
+from sidecar_core.prompts import article_key, clean
 from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
 from sidecar_core.scenarios import BY_KEY
 from sidecar_core.view.player import SPEEDS, Player, record_of, replay, step
@@ -282,6 +282,7 @@ class Recordings:
             raise gr.Error("There is no run to save yet; press Start first.", print_exception=False)
         if not session.recorded:
             return recording
+        article = clean(article)
         for example in self.examples:
             if article_key(example.text) == session.recorded:
                 return recording.named(example.title, example.text)

@@ -47,13 +47,15 @@ TAGGER = "Qwen2.5-1.5B-Instruct"
 """The reference's tagger."""
 
 
-def build_tag_lab(host: ModelHost, article: Any, session: Any) -> None:
+def build_tag_lab(host: ModelHost, article: Any, session: Any) -> TagLab:
     """Add the lab to the block that is being built. `article` is the page's article box, `session`
     the page's State of a `Session`, whose latest run the cost model can start from."""
-    _Lab(host, article, session).build()
+    lab = TagLab(host, article, session)
+    lab.build()
+    return lab
 
 
-class _Lab:
+class TagLab:
     """The components and their handlers."""
 
     def __init__(self, host: ModelHost, article: Any, page: Any) -> None:

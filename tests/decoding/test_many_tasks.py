@@ -147,6 +147,8 @@ def test_every_task_is_skipped_where_the_draft_never_read_the_article(engine: En
     [
         (["hashtags"], "'hashtags' is no SidecarTask"),
         ([HASHTAGS, dataclasses.replace(HEADLINE, name="hashtags")], "same name"),
+        ([dataclasses.replace(HASHTAGS, label="\ud800")], "half a character"),
+        ([dataclasses.replace(HASHTAGS, cue="\udc80")], "half a character"),
         ([dataclasses.replace(HASHTAGS, suffix=" ")], "needs a suffix"),
         ([dataclasses.replace(HASHTAGS, cue="")], "needs a suffix and a cue"),
         ([dataclasses.replace(HASHTAGS, suffix="a" * 3_000)], "2,000 characters"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 
 import pytest
 import torch
 
-from sidecar_core.decoding import prefix
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.decoding.passes import forward
-from sidecar_core.decoding.prefix import PrefixStore, next_chunk, prefill
+from sidecar_core.decoding.prefix import PrefixStore, prefill
+from sidecar_core.models.calibration import Calibration
+from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Segment
 from tests.tiny import tiny_model
 
@@ -30,25 +31,42 @@ def filled(parts) -> SegmentedCache:
     return cache
 
 
-@pytest.mark.parametrize("first", [1, 5, 32, 64])
-def test_where_chunks_end_makes_no_difference(monkeypatch, first):
-    monkeypatch.setitem(prefix.FIRST_CHUNK, "cpu", first)
-    chunked, whole = filled(segments()), SegmentedCache()
-    ids = [token for part in segments() for token in part.ids]
-    forward(MODEL, whole, ids, 0, segment="head", rows=0)
-    assert chunked.segments == (("head", 7), ("document", 43))
-    one = forward(MODEL, chunked, [3], 50, segment="tail")
-    two = forward(MODEL, whole, [3], 50, segment="tail")
-    assert torch.allclose(one, two, atol=1e-5)
+def of_chunk(model: LoadedModel, chunk: int) -> LoadedModel:
+    return dataclasses.replace(model, calibration=Calibration(chunk=chunk))
 
 
-def test_chunks_grow_towards_the_time_that_a_stop_may_take():
-    aim = prefix.CHUNK_SECONDS
-    assert next_chunk(32, aim / 10) == 64  # at most doubled
-    assert next_chunk(128, aim) == 128
-    assert next_chunk(128, 2 * aim) == 64
-    assert next_chunk(32, 100 * aim) == 32
-    assert next_chunk(prefix.MOST, 1e-9) == prefix.MOST
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("chunk", [32, 96, 512])
+def test_where_chunks_end_changes_no_bit(chunk, precision):
+    model = tiny_model(0, precision=precision)
+    chunked, whole = SegmentedCache(), SegmentedCache()
+    list(prefill(of_chunk(model, chunk), chunked, segments(length=150), 0))
+    list(prefill(of_chunk(model, 1024), whole, segments(length=150), 0))
+    assert chunked.segments == (("head", 7), ("document", 143))
+    for ours, theirs in zip(chunked.layers, whole.layers, strict=True):
+        assert torch.equal(ours.keys, theirs.keys)
+        assert torch.equal(ours.values, theirs.values)
+
+
+def test_chunks_end_at_multiples_of_their_size_wherever_reading_begins():
+    cache = SegmentedCache()
+    list(prefill(MODEL, cache, segments(length=50), 0))
+    more = list(prefill(of_chunk(MODEL, 32), cache, segments(length=50), 50))
+    assert more == [14, 46, 50]
+
+
+def test_the_same_tokens_under_other_names_are_another_prefix():
+    def cut(*borders: int) -> tuple[Segment, ...]:
+        names = ("head", "document", "instruction")
+        edges = itertools.pairwise((0, *borders, 20))
+        return tuple(Segment(n, tuple(range(*e))) for n, e in zip(names, edges, strict=False))
+
+    store = PrefixStore()
+    mine, one, moved = cut(5, 15), cut(5), cut(5, 14)
+    for parts in (one, moved):
+        store.put(MODEL, parts, filled(parts))
+    assert store.get(MODEL, mine) is None
+    assert store.get(MODEL, one).segments == (("head", 5), ("document", 15))
 
 
 def test_the_store_gives_back_what_was_put_for_exactly_these_tokens_and_weights():

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
+from sidecar_core.decoding import speculative
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.decoding.draft_length import Adaptive, Fixed
+from sidecar_core.decoding.draft_length import Auto, Fixed
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Clock, Decoding, Side, speculate
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
+    BlockEnded,
     RoundStarted,
     TokenAccepted,
     TokenBonus,
@@ -19,9 +23,10 @@ from sidecar_core.events import (
     TokenDrafted,
     TokenRejected,
 )
+from sidecar_core.models.calibration import Calibration
 from sidecar_core.report import RunReport
 from tests.tiny import tiny_model
-from tests.toys import NoText, ScriptSide
+from tests.toys import NoText, ScriptSide, ToySide
 
 PROMPT = (3, 14, 15, 9, 26, 5, 31)
 
@@ -155,6 +160,7 @@ def test_a_length_limit_inside_a_block_gives_exactly_that_many_tokens(limit):
 def test_a_block_whose_first_token_is_rejected_counts_one_judged_and_four_drafted():
     target, draft = ScriptSide([1]), ScriptSide([2])
     events, _ = run(target, draft, decoding(vocabulary=8, max_tokens=6))
+    events = [event for event in events if not isinstance(event, BlockEnded)]
     kinds = [type(event) for event in events[:7]]
     assert kinds == [RoundStarted, *[TokenDrafted] * 4, TokenRejected, TokenCorrected]
     report = RunReport.of(events[:7])
@@ -200,10 +206,75 @@ def test_logits_that_are_no_numbers_end_in_a_clear_error():
         run(side(model), side(tiny_model(1)), decoding())
 
 
-@pytest.mark.parametrize("first", [1, 4])
-def test_an_adaptive_draft_length_changes_the_rounds_and_not_the_text(first):
+def cheap_draft() -> Auto:
+    return Auto(Calibration(), Calibration(seconds=(0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1)))
+
+
+def test_an_auto_draft_length_changes_the_rounds_and_not_the_text():
     target = tiny_model(0)
     mine = side(target)
-    events, _ = run(mine, side(tiny_model(1)), decoding(length=Adaptive(first)))
+    events, _ = run(mine, side(tiny_model(1)), decoding(length=cheap_draft()))
     assert mine.emitted == slow_greedy(target, 40)
-    assert len({e.gamma for e in events if isinstance(e, RoundStarted)}) > 1
+    assert len({e.drafted for e in events if isinstance(e, BlockEnded)}) > 1
+
+
+def test_every_block_says_why_it_ended():
+    model = tiny_model(0)
+    stop = slow_greedy(model, 40)[30]
+    events, _ = run(side(model), side(tiny_model(0)), decoding(stop_ids=frozenset([stop])))
+    why = [e.why for e in events if isinstance(e, BlockEnded)]
+    assert why[-1] == "end of text"
+    assert set(why[:-1]) <= {"gamma", "end of text"}
+    events, _ = run(side(model), side(tiny_model(0)), decoding(max_tokens=3))
+    assert [e.why for e in events if isinstance(e, BlockEnded)] == ["limit"]
+    rounds = sum(isinstance(e, RoundStarted) for e in events)
+    assert rounds == 1
+
+
+@pytest.mark.parametrize("gamma", [0, 4])
+def test_where_rows_depend_on_each_other_each_is_a_pass_of_its_own(gamma, monkeypatch):
+    target = dataclasses.replace(tiny_model(0), calibration=Calibration(rows_alike=False))
+    rows = []
+    inner = speculative.forward
+    monkeypatch.setattr(
+        "sidecar_core.decoding.speculative.forward",
+        lambda model, cache, ids, *rest, **options: (
+            rows.append((model, len(ids))) or inner(model, cache, ids, *rest, **options)
+        ),
+    )
+    mine = side(target, tail=3)
+    run(mine, side(tiny_model(1), tail=3), decoding(length=Fixed(gamma)))
+    assert mine.emitted == slow_greedy(target, 40)
+    assert {count for model, count in rows if model is target} == {1}
+
+
+def test_the_overlap_is_that_of_the_raw_softmax_at_any_temperature():
+    target, draft = tiny_model(0), tiny_model(1)
+    sampler = Sampler(0.3, 5, 0.8)
+    mine = side(target)
+    events, _ = run(mine, side(draft), decoding(sampler=sampler, max_tokens=20))
+    ids, found = list(PROMPT), []
+    for event in events:
+        if isinstance(event, TokenAccepted | TokenCorrected):
+            p, q = (
+                model.network(input_ids=torch.tensor([ids])).logits[0, -1].softmax(-1)
+                for model in (target, draft)
+            )
+            found.append(event.overlap)
+            assert event.overlap == pytest.approx(float(torch.minimum(p, q).sum()), abs=1e-4)
+        if isinstance(event, TokenAccepted | TokenCorrected | TokenBonus):
+            ids.append(event.id)
+    assert len(found) > 5
+    assert ids[len(PROMPT) :] == mine.emitted
+
+
+def test_a_corrected_token_carries_the_targets_p_and_the_drafts_q():
+    target, draft = torch.tensor([0.1, 0.2, 0.7]).log(), torch.tensor([0.6, 0.3, 0.1]).log()
+    events, _ = run(
+        ToySide(target), ToySide(draft), decoding(sampler=Sampler(1.0), vocabulary=3, max_tokens=60)
+    )
+    corrected = [e for e in events if isinstance(e, TokenCorrected)]
+    assert corrected
+    for event in corrected:
+        assert event.p == pytest.approx(float(target.exp()[event.id]), abs=1e-6)
+        assert event.q == pytest.approx(float(draft.exp()[event.id]), abs=1e-6)

@@ -100,6 +100,24 @@ def test_files_of_one_name_in_two_folders_are_two_articles_but_one_given_twice_i
     assert found.skipped == (Skipped(f"{other}", "the id 'news' came before"),)
 
 
+def test_lines_without_ids_of_files_of_one_name_are_articles_of_their_own(tmp_path):
+    paths = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        paths.append(jsonl(tmp_path / folder, {"text": f"In {folder}."}))
+    found = read_corpus(paths)
+    assert [d.text for d in found.documents] == ["In a.", "In b."]
+    assert [d.id for d in found.documents] == [f"{paths[0].stem}:1", f"{paths[1]}:1"]
+    assert found.skipped == ()
+
+
+def test_half_a_character_in_an_id_reaches_no_file(tmp_path):
+    path = tmp_path / "news.jsonl"
+    path.write_text('{"id": "a\\ud800b", "text": "One."}\n')
+    (document,) = read_corpus([path]).documents
+    assert document.id == "a b"
+
+
 def test_the_limit_counts_articles_and_nothing_behind_the_last_is_looked_at(tmp_path):
     path = jsonl(tmp_path, "", {"text": "One."}, {"text": "Two."}, "{not json")
     found = read_corpus([path], limit=2)

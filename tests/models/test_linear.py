@@ -6,13 +6,15 @@ import pytest
 import torch
 from torch import nn
 
+from sidecar_core.models.kernels import pass_kind
 from sidecar_core.models.linear import (
-    NARROW,
-    FewRowsLinear,
+    DEVICE_BLOCK,
     HalfEmbedding,
     Int8Linear,
+    SteadyLinear,
     quantize,
-    speed_up,
+    steady,
+    steady_rows,
 )
 from tests.tiny import tiny_model
 
@@ -28,33 +30,57 @@ def inputs(rows: int, width: int = 96) -> torch.Tensor:
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 16, 70])
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_few_rows_layer_equals_the_plain_one(rows, bias):
+def test_the_steady_layer_equals_the_plain_one(rows, bias):
     plain, x = linear(bias=bias), inputs(rows)
     wanted = plain(x)
-    plain.__class__ = FewRowsLinear
+    plain.__class__ = SteadyLinear
     assert torch.allclose(plain(x), wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("rows", [1, NARROW, NARROW + 1, 70])
+@pytest.mark.parametrize("kind", ["decode", "read"])
+@pytest.mark.parametrize("rows", [1, 8, 9, 70])
 @pytest.mark.parametrize("bias", [True, False])
-def test_int8_is_the_plain_layer_up_to_its_rounding(rows, bias):
+def test_int8_is_the_plain_layer_up_to_its_rounding(rows, bias, kind):
     plain, x = linear(bias=bias), inputs(rows)
-    wanted, got = plain(x), Int8Linear.of(plain)(x)
+    with pass_kind(kind):
+        wanted, got = plain(x), Int8Linear.of(plain)(x)
     assert got.dtype == torch.float32
     assert float((got - wanted).norm() / wanted.norm()) < 0.02
 
 
-@pytest.mark.parametrize("others", [1, 4, NARROW, 40])
-@pytest.mark.parametrize("wide", [torch.bfloat16, torch.float32])
-def test_a_row_alone_is_the_same_row_among_others(others, wide):
-    layer = Int8Linear.of(linear())
-    layer.wide = wide
-    x = inputs(others + 1)
-    alone = torch.cat([layer(x[:, i : i + 1]) for i in range(others + 1)], dim=1)
-    together = layer(x)
-    assert torch.allclose(alone, together, rtol=2**-6, atol=2e-2)
+def layers() -> dict[str, nn.Module]:
+    """One of each kind, with the widened form of int8 in either precision."""
+    half, wide = Int8Linear.of(linear()), Int8Linear.of(linear())
+    half.wide, wide.wide = torch.bfloat16, torch.float32
+    plain, bf16 = linear(), linear().bfloat16()
+    plain.__class__ = bf16.__class__ = SteadyLinear
+    return {"int8 half": half, "int8 wide": wide, "fp32": plain, "bf16": bf16}
+
+
+@pytest.mark.parametrize("name", ["int8 half", "int8 wide", "fp32", "bf16"])
+@pytest.mark.parametrize("kind", ["decode", "read"])
+@pytest.mark.parametrize("others", [1, 3, 4, 7, 8, 16, 40])
+def test_a_row_alone_is_bit_for_bit_the_same_row_among_others(others, kind, name):
+    layer, x = layers()[name], inputs(others + 1)
+    x = x.bfloat16() if name == "bf16" else x
     loud = torch.cat([x[:, :1], 1000 * x[:, 1:]], dim=1)
-    assert torch.allclose(layer(loud)[:, 0], alone[:, 0], rtol=2**-6, atol=2e-2)
+    with pass_kind(kind):
+        alone = torch.cat([layer(x[:, i : i + 1]) for i in range(others + 1)], dim=1)
+        assert torch.equal(layer(x), alone)
+        assert torch.equal(layer(loud)[:, 0], alone[:, 0])
+
+
+@pytest.mark.parametrize("rows", [1, DEVICE_BLOCK, DEVICE_BLOCK + 1])
+def test_elsewhere_than_on_a_cpu_rows_come_in_blocks_of_one_size(rows, monkeypatch):
+    seen = []
+    product = torch.nn.functional.linear
+    monkeypatch.setattr(
+        "torch.nn.functional.linear", lambda x, *rest: seen.append(len(x)) or product(x, *rest)
+    )
+    weight, x = torch.empty(5, 96, device="meta"), torch.empty(rows, 96, device="meta")
+    with pass_kind("decode"):
+        assert steady_rows(x, weight).shape == (rows, 5)
+    assert set(seen) == {DEVICE_BLOCK}
 
 
 def test_widening_in_blocks_is_widening_at_once(monkeypatch):
@@ -81,9 +107,9 @@ def test_a_quantized_network_keeps_the_distribution_and_is_smaller():
     assert isinstance(model.network.model.embed_tokens, HalfEmbedding)
 
 
-def test_speeding_up_changes_no_result():
+def test_steady_layers_change_no_result():
     model, exact = tiny_model(0), tiny_model(0)
-    speed_up(model.network)
+    steady(model.network)
     ids = torch.arange(30)[None]
     assert torch.allclose(
         model.network(input_ids=ids).logits, exact.network(input_ids=ids).logits, atol=1e-4

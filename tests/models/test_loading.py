@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
+    FalconConfig,
     MistralConfig,
     PreTrainedConfig,
     T5Config,
@@ -314,6 +315,7 @@ def test_a_draft_too_narrow_for_the_tokenizers_special_tokens_is_refused(tmp_pat
         ({"architectures": ["Qwen2ForTokenClassification"]}, "not a causal language model"),
         ({"layer_types": ["full_attention", "sliding_attention"]}, "full attention in every layer"),
         (MistralConfig(sliding_window=64, **SMALL).to_dict(), "sliding window of 64"),
+        (FalconConfig(alibi=True, **SMALL).to_dict(), "columns of its cache"),
         ({**T5Config().to_dict(), "architectures": ["T5Model"]}, "not a causal language model"),
         ({"model_type": "no-such-model"}, "cannot be loaded"),
         ({"auto_map": {"AutoConfig": "evil.Config"}, "model_type": "evil"}, "cannot be loaded"),

@@ -264,6 +264,19 @@ def test_a_text_file_can_be_uploaded(visit: Any, served: Served, tmp_path: Any) 
     assert "🍦" in tab.page.input_value("#article textarea")
 
 
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf \n\t"])
+def test_an_empty_file_is_refused_and_leaves_the_article(
+    visit: Any, served: Served, tmp_path: Any, content: bytes
+) -> None:
+    file = tmp_path / "empty.txt"
+    file.write_bytes(content)
+    tab = visit(served.url)
+    tab.page.fill("#article textarea", "What I pasted.")
+    tab.page.set_input_files("input[type=file]", str(file))
+    tab.page.wait_for_selector("text=The file is empty")
+    assert tab.page.input_value("#article textarea") == "What I pasted."
+
+
 def test_everything_needed_for_a_run_can_be_reached_by_keyboard(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     seen = set()

@@ -16,10 +16,12 @@ from gradio.utils import diff
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import TokenBonus, TokenCorrected, TokenDrafted
 from sidecar_core.host.model_host import HostStatus, ModelHost
+from sidecar_core.host.session import Session
 from sidecar_core.page import words
 from sidecar_core.page.controls import ORDER, settings_of, values_of
 from sidecar_core.page.examples import read_upload
 from sidecar_core.page.page import _models, _outputs, _Page, launch_arguments
+from sidecar_core.recording import read_recording
 from sidecar_core.server.options import parse
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.view.run_view import LiveRun
@@ -134,6 +136,33 @@ def test_an_unknown_task_is_refused_before_it_takes_a_place() -> None:
 def test_an_uploaded_text_is_refused_by_its_size() -> None:
     with pytest.raises(SidecarError, match=r"800,001 bytes; .* 200,000 characters"):
         read_upload(b"x" * (4 * MAX_ARTICLE_CHARS + 1))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b" \r\n\t", "\u200b\n".encode(), b"\0"])
+def test_an_upload_with_nothing_to_read_is_refused_and_the_article_stays(
+    page: _Page, data: bytes
+) -> None:
+    with pytest.raises(gr.Error, match="The file is empty; the article on the page stays"):
+        page.read(data)
+
+
+def test_an_uploaded_text_comes_as_it_is(page: _Page) -> None:
+    assert page.read("\ufeff One.\r\nTwo 🐝 ".encode()) == " One.\r\nTwo 🐝 "
+
+
+def test_no_offer_to_cut_is_made_where_a_task_leaves_no_room_for_an_article(page: _Page) -> None:
+    engine: Any = page.host.engine()
+    engine.article_limit = lambda settings: 0
+    count, offer, _ = page.look("One word.", *values())
+    assert "the limit is 0" in count
+    assert not offer.visible
+
+
+def test_half_a_character_in_an_article_is_not_in_the_file_that_is_saved(page: _Page) -> None:
+    session, article = Session(), "The plant \ud800 closed."
+    list(page.run(SimpleNamespace(session_hash="a"), session, article, *values()))
+    saved = page.recordings.on_save(session, article, True)
+    assert read_recording(saved).article == "The plant   closed."
 
 
 def test_markup_in_a_link_is_text(page: _Page) -> None:

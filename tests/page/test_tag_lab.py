@@ -36,7 +36,7 @@ from sidecar_core.page import leak_run
 from sidecar_core.page.examples import Example
 from sidecar_core.page.leak_run import STAYS, TagLabSession, View, run
 from sidecar_core.page.page import build_demo, launch_arguments
-from sidecar_core.page.tag_lab import MAX_SAMPLES, TAGGER, _Lab
+from sidecar_core.page.tag_lab import MAX_SAMPLES, TAGGER, TagLab
 from sidecar_core.settings import RunSettings
 from sidecar_core.view.alpha_chart import Series
 from sidecar_core.view.runs_table import RunRecord
@@ -260,9 +260,9 @@ def test_what_a_visitor_samples_is_not_kept_on_disk(host, tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def lab(host) -> _Lab:
+def lab(host) -> TagLab:
     with gr.Blocks():
-        made = _Lab(host, gr.Textbox(), gr.State(Session()))
+        made = TagLab(host, gr.Textbox(), gr.State(Session()))
         made.build()
     return made
 

@@ -92,12 +92,16 @@ def alpha_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """`alpha`: every condition on every article."""
     from sidecar_core.experiments.alpha import conditions, published
     from sidecar_core.experiments.alpha.pooling import pool
+    from sidecar_core.prompts import unrelated_prompt
 
     chosen_names = names(arguments.conditions)
     if chosen_names == ("all",):
         chosen_names = conditions.STANDARD + conditions.CONTROLS
     conditions.check_names(chosen_names)
     session = _Session(arguments)
+    if arguments.draft_text:  # one that is too long is refused before an article is measured
+        room = session.engine.pair.draft.max_positions - arguments.max_tokens
+        unrelated_prompt(arguments.draft_text, session.engine.prompts, room)
     chosen = conditions.choose(chosen_names, session.engine, session.task, arguments.draft_text)
     results = session.measure(chosen)
     options = {"gamma": arguments.gamma, "max_tokens": arguments.max_tokens}

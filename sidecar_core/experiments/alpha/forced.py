@@ -5,10 +5,11 @@ would have said.
 is Σ min(p, q), p being the target's (both at temperature 1). No luck is involved, and all
 conditions are measured on the same tokens.
 
-Head, document and instruction are read once by each model; every condition is a copy of those
-columns with, at most, a suffix behind them. Rows are then taken `ROWS` at a time, by the target
-and by the draft under every condition in turn, and reduced to two numbers each: what is in memory
-is a few [ROWS, vocabulary] blocks, however long the summary and however many the conditions.
+Head, document and instruction are read once by each model, and one copy of their columns serves all
+conditions in turn: each has only its own columns besides, which stand behind that copy while it
+reads. Rows are taken `ROWS` at a time, by the target and by the draft under every condition, and
+reduced to two numbers each: what is in memory, beside a cache for each text, is each condition's
+suffix, tail and summary, and a few [ROWS, vocabulary] blocks, however long the summary.
 """
 
 from __future__ import annotations
@@ -27,21 +28,32 @@ from sidecar_core.errors import Cancelled, SidecarError
 from sidecar_core.experiments.alpha.conditions import Condition
 from sidecar_core.experiments.readings import Reading, Step
 from sidecar_core.models.pair import LoadedModel
-from sidecar_core.prompts import Prompt
+from sidecar_core.prompts import Prompt, unrelated_prompt
 
 ROWS = 64
 """About how many rows are taken at a time. Summaries are parted evenly, since a few rows cost
 nearly as much as many."""
 
+OWN = frozenset({"suffix", "tail", "summary"})
+"""Segments that stand behind the prefix."""
+
+Segments = str | tuple[tuple[str, int], ...]
+
 
 @dataclass(slots=True)
 class Reader:
-    """One model behind its prefix, reading tail and summary; `position` is the tail's first."""
+    """One model behind its prefix, reading tail and summary; `position` is the tail's first.
+
+    `cache` begins with the prefix's columns, and may be several readers' who take turns; `own`
+    holds the columns that are this one's, and is not written to.
+    """
 
     model: LoadedModel
     cache: SegmentedCache
+    prefix: int
     tail: tuple[int, ...]
     position: int
+    own: SegmentedCache = field(default_factory=SegmentedCache)
     forgets_suffix: bool = False
     _read: int = field(default=0, init=False)
 
@@ -53,19 +65,21 @@ class Reader:
             return self._pass("summary", summary[start - 1 : end - 1], end - start)
         if not self.forgets_suffix:
             text = [*self.tail, *summary[: end - 1]]
-            named = (("tail", len(self.tail)), ("summary", end - 1))
-            logits = forward(self.model, self.cache, text, self.position, segment=named, rows=end)
-            self.position += len(text)
-            return logits
+            return self._pass((("tail", len(self.tail)), ("summary", end - 1)), text, end)
         first = self._pass("tail", self.tail, 1)
-        kept = [name for name, _ in self.cache.segments if name != "suffix"]
-        self.cache = self.cache.take(*kept)
+        self.own = self.own.take("tail")
         if end == 1:
             return first
         return torch.cat([first, self._pass("summary", summary[: end - 1], end - 1)])
 
-    def _pass(self, segment: str, tokens: Sequence[int], rows: int) -> torch.Tensor:
-        logits = forward(self.model, self.cache, tokens, self.position, segment=segment, rows=rows)
+    def _pass(self, segment: Segments, tokens: Sequence[int], rows: int) -> torch.Tensor:
+        self.cache.rollback(self.prefix)
+        if self.own.length:
+            self.cache.add(self.own, *dict(self.own.segments))
+        logits = forward(
+            self.model, self.cache, tokens, self.position, segment=segment, rows=rows, kind="read"
+        )
+        self.own = self.cache.take(*OWN & dict(self.cache.segments).keys())
         self.position += len(tokens)
         return logits
 
@@ -88,7 +102,7 @@ def read(
     pair, width = engine.pair, engine.pair.vocab_size
     check_room(engine, prompt, len(summary), max((c.room for c in conditions), default=0))
     target = yield from _target(engine, prompt, document, stop)
-    drafts = yield from _drafts(engine, prompt, conditions, document, stop)
+    drafts = yield from _drafts(engine, prompt, conditions, len(summary), document, stop)
     overlaps: dict[str, list[float]] = {c.name: [] for c in conditions}
     agreed: dict[str, list[bool]] = {c.name: [] for c in conditions}
     for start, end in _parts(len(summary)):
@@ -147,38 +161,48 @@ def _target(
     model = engine.pair.target
     stage = "the target reads the article"
     cache = yield from prefix_cache(engine, model, prompt, stage, document, stop)
-    return Reader(model, cache.fork(), prompt.segment("tail").ids, cache.length)
+    return Reader(model, cache.fork(), cache.length, prompt.segment("tail").ids, cache.length)
 
 
 def _drafts(
     engine: Engine,
     prompt: Prompt,
     conditions: Sequence[Condition],
+    summary: int,
     document: str,
     stop: Callable[[], bool],
 ) -> Generator[Step, None, dict[str, Reader]]:
-    """The draft under every condition. A suffix that several conditions see is read once."""
+    """The draft under every condition. What several conditions see is read once."""
     model = engine.pair.draft
-    behind: dict[tuple[str, tuple[int, ...]], SegmentedCache] = {}
+    shared: dict[str, tuple[Prompt, SegmentedCache, int]] = {}
+    suffixes: dict[tuple[str, tuple[int, ...]], SegmentedCache] = {}
     readers = {}
     for condition in conditions:
         if stop():
             raise Cancelled
-        own = engine.prompts.text_only(condition.instead) if condition.instead else prompt
+        if condition.instead not in shared:
+            text, stage = prompt, "the draft reads the article"
+            if condition.instead:
+                room = model.max_positions - condition.room - summary
+                text = unrelated_prompt(condition.instead, engine.prompts, room)
+            prefix = yield from prefix_cache(engine, model, text, stage, document, stop)
+            shared[condition.instead] = (text, prefix.fork(), prefix.length)
+        text, cache, length = shared[condition.instead]
         suffix = condition.suffix if condition.seen_by != "nobody" else ()
-        stage = "the draft reads the article"
-        prefix = yield from prefix_cache(engine, model, own, stage, document, stop)
         key = (condition.instead, suffix)
-        if key not in behind:
-            behind[key] = prefix
+        if key not in suffixes:
+            suffixes[key] = SegmentedCache()
             if suffix:
-                behind[key] = prefix.fork()
-                forward(model, behind[key], suffix, prefix.length, segment="suffix", rows=0)
+                cache.rollback(length)
+                forward(model, cache, suffix, length, segment="suffix", rows=0, kind="read")
+                suffixes[key] = cache.take("suffix")
         readers[condition.name] = Reader(
             model,
-            behind[key].fork(),
-            own.segment("tail").ids,
-            prefix.length + condition.room,
+            cache,
+            length,
+            text.segment("tail").ids,
+            length + condition.room,
+            suffixes[key],
             condition.seen_by == "tail",
         )
     return readers

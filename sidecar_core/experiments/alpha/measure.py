@@ -77,7 +77,7 @@ def _measure_one(
 ) -> Iterator[Step | DocumentAlpha]:
     if stop():
         raise Cancelled
-    key = record_key(engine.pair, prompt.ids, settings.max_tokens)
+    key = record_key(engine, prompt, settings.max_tokens, settings.gamma)
     record = records.load(key)
     if record is None:
         record = yield from _summarise(engine, document, settings, stop)

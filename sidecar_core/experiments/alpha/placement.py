@@ -191,7 +191,7 @@ def _write(
         Sampler(),
         torch.Generator(pair.draft.device),
         pair.vocab_size,
-        engine.stop_ids,
+        engine.tag_stop_ids,
         time.perf_counter,
     )
     return writer.write(opened(), TokenStream(pair.tokenizer))

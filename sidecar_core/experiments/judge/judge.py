@@ -19,6 +19,7 @@ bias.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -97,9 +98,9 @@ class ModelJudge:
     ) -> None:
         self.model, self.tokenizer, self.reasons = model, tokenizer, reasons
         self.name = model.name
-        self.key = f"{model.fingerprint}{QUESTION}{ANSWER_CUE}{REASON_CUE if reasons else ''}"
         self.prompts = PromptBuilder(tokenizer)
         self.stop_ids = model.eos_ids
+        self.key = self._key()
         self._ids: tuple[int, ...] = ()
         self._cache = SegmentedCache()
 
@@ -119,6 +120,13 @@ class ModelJudge:
         best = max(answers, key=lambda name: answers[name])
         reason = self._reason(ANSWERS[best]) if self.reasons else ""
         return Verdict(best, reason, {ANSWERS[n].strip(): p for n, p in answers.items()})
+
+    def _key(self) -> str:
+        """Weights and every word that the judge is given or can say, as tokens."""
+        words = [ANSWER_CUE, *ANSWERS.values(), REASON_CUE if self.reasons else ""]
+        asked = [self.prompts.text_only(QUESTION).parts, *map(self.prompts.plain, words)]
+        length = [REASON_TOKENS, sorted(self.stop_ids)] if self.reasons else []
+        return json.dumps([self.model.fingerprint, asked, length])
 
     def _read(self, ids: tuple[int, ...]) -> torch.Tensor:
         """Log-probabilities [vocabulary] of what comes behind `ids`, which the cache then holds."""

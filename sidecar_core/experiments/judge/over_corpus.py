@@ -36,8 +36,9 @@ from sidecar_core.experiments.stats import interval, left_out, sign_test
 from sidecar_core.files import file_errors
 from sidecar_core.report import RunReport, ratio
 from sidecar_core.settings import RunSettings
+from sidecar_core.tasks import task_of
 
-FORMAT = 1
+FORMAT = 2
 """Part of the key: a change of what is compared leaves older lines aside."""
 
 PUBLISHED = {"comparisons": 100, "ties": 86, "decided": [9, 5]}
@@ -109,13 +110,15 @@ def judge_corpus(
     kept = kept or Comparisons(None)
     known = kept.load()
     for document in documents:
-        key = comparison_key(engine, judge, document, settings)
-        if key not in known:
-            try:
+        try:
+            key = comparison_key(engine, judge, document, settings)
+            made = known.get(key)
+            if made is None:
                 made = yield from _compare_one(engine, judge, document, settings, key, stop)
-            except SidecarError as error:
-                yield Skipped(document.id, str(error))
-                continue
+        except SidecarError as error:
+            yield Skipped(document.id, str(error))
+            continue
+        if key not in known:
             if made is None:
                 return
             kept.append(made)
@@ -126,10 +129,17 @@ def judge_corpus(
 
 
 def comparison_key(engine: Engine, judge: Judge, document: Document, settings: RunSettings) -> str:
-    """Names a comparison by everything that it follows from."""
-    pair = engine.pair
+    """Names a comparison by everything that it follows from, the prompts' words as tokens. Raises
+    SidecarError for an article that cannot be used."""
+    pair, task, words = engine.pair, task_of(settings), engine.prompts
     parts = [FORMAT, pair.target.fingerprint, pair.draft.fingerprint, judge.key]
-    whole = json.dumps([*parts, settings.as_dict(), document.text], sort_keys=True)
+    prompts = engine.build_prompts(document.text, settings)
+    asked = [prompts.target.parts, prompts.draft.parts, words.standalone("", task.suffix).parts]
+    writes = [prompts.suffix, words.plain(task.cue), task.max_tokens]
+    ends = [sorted(engine.stop_ids), sorted(engine.tag_stop_ids)]
+    whole = json.dumps(
+        [*parts, settings.as_dict(), asked, writes, ends, document.text], sort_keys=True
+    )
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 

@@ -18,6 +18,7 @@ from sidecar_core.experiments.stats import Count, difference
 from sidecar_core.grounding import Grounding, ground, words
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import get_task
+from sidecar_core.text import has_half_characters
 
 if TYPE_CHECKING:
     from sidecar_core.decoding.batch import Sample
@@ -62,6 +63,10 @@ class LeakSettings:
             raise SidecarError(
                 f"The fact to watch has {len(self.watch):,} characters; the limit is {MAX_WATCH}. "
                 "Type a word or a name."
+            )
+        if has_half_characters(self.watch):
+            raise SidecarError(
+                "The fact to watch holds half a character (a lone surrogate); type it again."
             )
         if self.watch and not squashed(self.watch):
             raise SidecarError("The word to watch has no letters or digits; type a word.")

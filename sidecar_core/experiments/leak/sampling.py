@@ -132,7 +132,7 @@ def _sample(
         cue=engine.prompts.plain(task.cue),
         sampler=Sampler(settings.temperature),
         vocabulary=pair.vocab_size,
-        stop_ids=engine.stop_ids,
+        stop_ids=engine.tag_stop_ids,
     )
     openings = Openings(engine, prompt, prefix, forced, task.suffix, stop)
     for number, condition in enumerate(CONDITIONS):
@@ -208,16 +208,24 @@ class Openings:
         model, start = self.engine.pair.draft, self.prefix.length
         instruction = self.prompt.segment("instruction").ids
         cache = self.prefix.take("head")
-        forward(model, cache, instruction, start - len(instruction), segment="instruction", rows=0)
+        forward(
+            model,
+            cache,
+            instruction,
+            start - len(instruction),
+            segment="instruction",
+            rows=0,
+            kind="read",
+        )
         self._check_stop()
         own = cache.fork()
-        forward(model, own, self.suffix, start, segment="suffix", rows=0)
+        forward(model, own, self.suffix, start, segment="suffix", rows=0, kind="read")
         self._check_stop()
         ids = list(self.forced.ids)
         if ids and ids[-1] in self.engine.stop_ids:
             ids.pop()
         text = [*self.prompt.segment("tail").ids, *ids]
         position = start + len(self.suffix)
-        forward(model, cache, text, position, segment="summary", rows=0)
+        forward(model, cache, text, position, segment="summary", rows=0, kind="read")
         cache.add(own, "suffix")
         return Opening(cache, position + len(text), len(text))

@@ -58,6 +58,13 @@ def refused(capsys, *arguments: str) -> str:
     return err.strip().splitlines()[-1]
 
 
+def test_a_draft_text_that_is_too_long_is_refused_before_anything_is_measured(capsys, pair, corpus):
+    long = "many words " * 5_000
+    said = refused(capsys, "alpha", corpus, "--pair", pair, "--draft-text", long, *SHORT)
+    assert "error: The draft text has" in said
+    assert "Shorten it" in said
+
+
 def test_alpha_gives_the_fixed_keys_and_counts_what_was_skipped(capsys, pair, corpus):
     found = call(capsys, "alpha", corpus, "--pair", pair, *SHORT)
     names = ["identical", "visible", "masked", "rebased", "unrelated"]

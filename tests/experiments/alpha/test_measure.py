@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 
@@ -15,7 +16,13 @@ from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.alpha.pooling import pool
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.readings import DocumentAlpha, Live, Reading, Step
-from sidecar_core.experiments.records import InMemory, Record, Records
+from sidecar_core.experiments.records import (
+    InMemory,
+    Record,
+    Records,
+    record_key,
+)
+from sidecar_core.prompts import Prompt, Segment
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
@@ -195,6 +202,29 @@ def test_other_text_length_weights_or_words_of_the_suffix_are_other_measurements
         choose(["unrelated"], engine, HASHTAGS, text)[0] for text in ("", "Frere Jacques")
     )
     assert one.key != other.key
+
+
+def test_a_record_is_named_by_all_that_it_follows_from(engine):
+    prompt = engine.build_prompts(ARTICLES[0], RunSettings()).target
+    head, document, *rest = prompt.segments
+    moved = Prompt(
+        (
+            Segment("head", (*head.ids, document.ids[0])),
+            Segment("document", document.ids[1:]),
+            *rest,
+        )
+    )
+    assert moved.ids == prompt.ids
+    target = dataclasses.replace(engine.pair.target, eos_ids=frozenset({1}))
+    ends = Engine(dataclasses.replace(engine.pair, target=target))
+    keys = [
+        record_key(engine, prompt, 200, 4),
+        record_key(engine, moved, 200, 4),
+        record_key(engine, prompt, 100, 4),
+        record_key(engine, prompt, 200, 3),
+        record_key(ends, prompt, 200, 4),
+    ]
+    assert len(set(keys)) == len(keys)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\xff", b'{"summary": [], "reason": "x"}'])

@@ -19,6 +19,7 @@ from sidecar_core.experiments.judge.judge import (
     ANSWER_CUE,
     ANSWERS,
     QUESTION,
+    REASON_CUE,
     ModelJudge,
     Verdict,
     compare,
@@ -28,12 +29,15 @@ from sidecar_core.experiments.judge.over_corpus import (
     Comparison,
     Comparisons,
     JudgeReport,
+    comparison_key,
     judge_corpus,
 )
 from sidecar_core.experiments.judge.rules import overlap, rules_of
 from sidecar_core.grounding import is_in
 from sidecar_core.settings import RunSettings
+from sidecar_core.tasks import HASHTAGS
 from tests.tiny_pair import tiny_engine
+from tests.toy_tokenizers import DROPS_SYSTEM, toy_tokenizer
 
 SUMMARY = "- The harbour council closes a fish market.\n- A flood wall takes its place."
 GOOD = ("flood-wall", "fish-market")
@@ -209,6 +213,71 @@ def test_other_settings_or_another_judge_are_another_comparison(engine, tmp_path
     other.key = "another"
     judged(engine, other, path)
     assert len(Comparisons(path).load()) == 9
+
+
+def reworded(monkeypatch, name: str, value: object) -> None:
+    monkeypatch.setattr(f"sidecar_core.experiments.judge.judge.{name}", value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("QUESTION", QUESTION.replace("better", "shorter")),
+        ("ANSWER_CUE", "The better one:"),
+        ("REASON_CUE", "\nBecause"),
+        ("ANSWERS", {"first": " one", "second": " two", "tie": " tie"}),
+        ("REASON_TOKENS", 7),
+    ],
+)
+def test_a_judge_that_is_asked_in_other_words_has_another_key(engine, monkeypatch, name, value):
+    model, tokenizer = engine.pair.target, engine.pair.tokenizer
+    before = ModelJudge(model, tokenizer).key
+    assert ModelJudge(model, tokenizer).key == before
+    reworded(monkeypatch, name, value)
+    assert ModelJudge(model, tokenizer).key != before
+
+
+def test_a_judge_with_another_chat_template_or_without_reasons_has_another_key(engine):
+    model, tokenizer = engine.pair.target, engine.pair.tokenizer
+    keys = {
+        ModelJudge(model, tokenizer).key,
+        ModelJudge(model, tokenizer, reasons=False).key,
+        ModelJudge(model, toy_tokenizer(DROPS_SYSTEM)).key,
+        ModelJudge(dataclasses.replace(model, eos_ids=frozenset({1})), tokenizer).key,
+    }
+    assert len(keys) == 4
+
+
+def test_a_question_moved_over_the_border_to_the_answer_is_another_key(engine, monkeypatch):
+    model, tokenizer = engine.pair.target, engine.pair.tokenizer
+    before = ModelJudge(model, tokenizer).key
+    reworded(monkeypatch, "ANSWER_CUE", ANSWER_CUE + REASON_CUE)
+    reworded(monkeypatch, "REASON_CUE", "")
+    assert ModelJudge(model, tokenizer).key != before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("sidecar_core.prompts.INSTRUCTION", "\n\nSummarize it."),
+        ("sidecar_core.prompts.SUMMARY_OPENING", "The summary:\n"),
+    ],
+)
+def test_other_words_of_the_prompts_are_another_comparison(engine, monkeypatch, changed):
+    document = Document("one", "The council voted on Tuesday.")
+    before = comparison_key(engine, Scripted(), document, SETTINGS)
+    assert comparison_key(engine, Scripted(), document, SETTINGS) == before
+    monkeypatch.setattr(*changed)
+    assert comparison_key(engine, Scripted(), document, SETTINGS) != before
+
+
+@pytest.mark.parametrize("change", [{"suffix": " Tag it."}, {"cue": "\n["}, {"max_tokens": 9}])
+def test_another_wording_of_a_task_is_another_comparison(engine, monkeypatch, change):
+    document = Document("one", "The council voted on Tuesday.")
+    before = comparison_key(engine, Scripted(), document, SETTINGS)
+    task = dataclasses.replace(HASHTAGS, **change)
+    monkeypatch.setattr("sidecar_core.tasks.TASKS", {"hashtags": task})
+    assert comparison_key(engine, Scripted(), document, SETTINGS) != before
 
 
 def test_a_file_that_cannot_be_used_ends_the_run_with_one_clear_line(engine, tmp_path):

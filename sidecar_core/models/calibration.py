@@ -1,0 +1,219 @@
+"""What this machine does with a model, measured once and kept beside the weights.
+
+Two decisions follow from it, and so from nothing that changes between runs: how many tokens of a
+prompt are read at a time, and how many tokens pay to be drafted. A clock that is read during a run
+would let other load on the machine decide, and the same question would get another run.
+
+It also holds whether rows depend on each other here (see `kernels`): if they do, on some machine
+that nobody has tried, verification takes one row after another, which is slow and exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from sidecar_core.events import LoadProgress
+from sidecar_core.models.cache import Progress, cache_dir, storage_errors, write_text
+from sidecar_core.models.kernels import BLOCK, Kind, pass_kind
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+FORMAT = 1
+"""Goes up whenever what is measured changes; older files are then measured again."""
+
+ROWS = (1, 2, 3, 4, 5, 6, 8)
+"""Rows of the passes that are timed."""
+
+PAST = 128
+"""Columns in the cache behind which they are timed."""
+
+SWEEPS = 3
+"""Each is timed so often, in turn with the others; the shortest counts, since the longer ones
+waited for other work on the machine."""
+
+CHUNK_SECONDS = 0.4
+"""A Stop waits for the chunk under way, which should take no longer on a machine that is idle."""
+
+CHUNKS = (32, 64, 128, 256, 512, 1024)
+"""Tokens of a prefill pass; multiples of `BLOCK`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """`seconds` of decoding passes by rows (as listed in `rows`), tokens of a prefill pass, and
+    whether the rows of a pass are computed as if each were alone."""
+
+    rows: tuple[int, ...] = ROWS
+    seconds: tuple[float, ...] = (1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.1)
+    chunk: int = 64
+    rows_alike: bool = True
+
+    def pass_seconds(self, rows: int) -> float:
+        """Seconds of a decoding pass of `rows` rows: a straight line between what was timed, and
+        beyond it."""
+        points = list(zip(self.rows, self.seconds, strict=True))
+        (low, first), (high, last) = next(
+            ((a, b) for a, b in pairwise(points) if b[0] >= rows), (points[-2], points[-1])
+        )
+        return first + (last - first) * (rows - low) / (high - low)
+
+
+UNKNOWN = Calibration()
+"""For a model that nobody has timed: only the ratios mean anything."""
+
+
+def calibration_of(
+    network: PreTrainedModel, name: str, fingerprint: str, device: torch.device, progress: Progress
+) -> Calibration:
+    """The kept calibration of these weights on this machine, else a new one, which is then kept.
+
+    `network` is ready to run (see `loading`). Raises SidecarError where it cannot be kept.
+    """
+    path = _path(fingerprint, device)
+    if (kept := _read(path)) is not None:
+        return kept
+    progress(LoadProgress(f"Timing {name} on this machine (once)"))
+    found = measure(network, device)
+    with storage_errors("Keeping a calibration"):
+        write_text(path, json.dumps({"format": FORMAT, **dataclasses.asdict(found)}, indent=1))
+    return found
+
+
+@torch.inference_mode()
+def measure(network: PreTrainedModel, device: torch.device) -> Calibration:
+    """Time passes of `network` behind `PAST` columns of arbitrary tokens."""
+    probe = _Probe(network, device)
+    reading = min(probe.read(BLOCK), probe.read(BLOCK))  # the first one warms up
+    while probe.past < PAST:
+        reading = min(reading, probe.read(BLOCK))
+    wide = probe.read(4 * BLOCK)
+    probe.forget(4 * BLOCK)
+    sweeps = [[probe.decode(rows)[1] for rows in ROWS] for _ in range(SWEEPS)]
+    seconds = tuple(map(min, zip(*sweeps, strict=True)))
+    return Calibration(ROWS, seconds, _chunk(reading, wide), probe.rows_alike(max(ROWS)))
+
+
+def _chunk(narrow: float, wide: float) -> int:
+    """The most tokens that are read in CHUNK_SECONDS, given the seconds of BLOCK and of 4 BLOCK."""
+    slope = max(wide - narrow, 0.0) / (3 * BLOCK)
+    fits = [n for n in CHUNKS if narrow + slope * (n - BLOCK) <= CHUNK_SECONDS]
+    return max(fits, default=CHUNKS[0])
+
+
+class _Probe:
+    """A network, a cache, and arbitrary tokens: the same ones each time."""
+
+    def __init__(self, network: PreTrainedModel, device: torch.device) -> None:
+        from transformers import DynamicCache
+
+        self.network, self.device = network, device
+        self.cache: Any = DynamicCache()
+        self.past = 0
+
+    def read(self, rows: int) -> float:
+        """Append `rows` columns; the seconds that took."""
+        start = time.perf_counter()
+        self._run(self._tokens(rows), "read", 1)
+        return time.perf_counter() - start
+
+    def decode(self, rows: int) -> tuple[torch.Tensor, float]:
+        """Logits [rows, vocabulary] of a decoding pass, which leaves nothing in the cache, and its
+        seconds."""
+        start = time.perf_counter()
+        logits = self._run(self._tokens(rows), "decode", rows)
+        seconds = time.perf_counter() - start
+        self.forget(rows)
+        return logits, seconds
+
+    def rows_alike(self, most: int) -> bool:
+        """Whether passes of one row give the numbers of passes of several, bit for bit."""
+        tokens = self._tokens(most)
+        alone = torch.cat([self._run([token], "decode", 1) for token in tokens])
+        self.forget(most)
+        return all(torch.equal(self.decode(rows)[0], alone[:rows]) for rows in (2, 3, 4, 5, most))
+
+    def forget(self, columns: int) -> None:
+        self.cache.crop(-columns)
+        self.past -= columns
+
+    def _tokens(self, count: int) -> list[int]:
+        width = int(self.network.config.get_text_config().vocab_size)
+        return [(self.past + place) * 7919 % width for place in range(count)]
+
+    def _run(self, tokens: Sequence[int], kind: Kind, rows: int) -> torch.Tensor:
+        count = len(tokens)
+        mask = torch.ones(count, self.past + count, dtype=torch.bool, device=self.device)
+        with pass_kind(kind):
+            logits: torch.Tensor = self.network(
+                input_ids=torch.tensor([tokens], device=self.device),
+                position_ids=torch.arange(self.past, self.past + count, device=self.device)[None],
+                attention_mask=mask.tril(self.past)[None, None] if count > 1 else None,
+                cache=self.cache,
+                use_cache=True,
+                logits_to_keep=rows,
+            ).logits[0]
+        float(logits.sum())  # waits for a GPU
+        self.past += count
+        return logits
+
+
+def _read(path: Path) -> Calibration | None:
+    """What was kept, or None where there is nothing usable."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if kept.pop("format") != FORMAT:
+            return None
+        found = Calibration(
+            rows=tuple(int(n) for n in kept["rows"]),
+            seconds=tuple(float(s) for s in kept["seconds"]),
+            chunk=int(kept["chunk"]),
+            rows_alike=kept["rows_alike"] is True,
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    sound = (
+        found.rows == ROWS
+        and len(found.seconds) == len(ROWS)
+        and all(0 < s < 1e4 for s in found.seconds)
+        and found.chunk in CHUNKS
+    )
+    return found if sound else None
+
+
+def _path(fingerprint: str, device: torch.device) -> Path:
+    return cache_dir() / "calibrations" / f"{fingerprint}-{machine(device)}.json"
+
+
+def machine(device: torch.device, cpu_name: Callable[[], str] | None = None) -> str:
+    """Names what the numbers depend on: processor or GPU, threads, and the build of torch."""
+    name = (
+        (cpu_name or _cpu_name)()
+        if device.type == "cpu"
+        else torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else device.type
+    )
+    parts = [name, torch.__version__, torch.get_num_threads()]
+    parts.append(torch.backends.cpu.get_cpu_capability())
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else f"{platform.machine()} {platform.processor()}"
