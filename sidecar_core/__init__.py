@@ -63,9 +63,10 @@ _HOMES = {
     "decoding.engine": ("Engine",),
     "errors": ("SidecarError",),
     "events": (
-        "BlockEnded", "DraftLost", "Event", "PhaseChanged", "PrefillProgress", "RoundStarted", "RunFailed",
-        "RunFinished", "RunStarted", "SummaryFinished", "TagText", "TagsFinished", "TagsSkipped",
-        "TokenAccepted", "TokenBonus", "TokenCorrected", "TokenDrafted", "TokenRejected",
+        "BlockEnded", "DraftLost", "Event", "PhaseChanged", "PrefillProgress", "RoundStarted",
+        "RunFailed", "RunFinished", "RunStarted", "SummaryFinished", "TagText", "TagsFinished",
+        "TagsSkipped", "TokenAccepted", "TokenBonus", "TokenCorrected", "TokenDrafted",
+        "TokenRejected",
     ),
     "report": ("RunReport",),
     "settings": ("RunSettings",),

@@ -20,15 +20,20 @@ from typing import Any, NoReturn
 from sidecar_core import cli
 from sidecar_core import record_command as commands_record
 from sidecar_core.errors import SidecarError
-from sidecar_core.experiments import commands_tags
 from sidecar_core.experiments.alpha import command as commands_alpha
 from sidecar_core.experiments.bench import command as commands_bench
+from sidecar_core.experiments.cost import command as commands_cost
+from sidecar_core.experiments.judge import command as commands_judge
+from sidecar_core.experiments.leak import command as commands_leak
 from sidecar_core.files import log_file, read_text, save_text
 from sidecar_core.server import options
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import TASKS, task_of
 
-EXPERIMENTS = (commands_alpha, commands_tags, commands_bench, commands_record)
+EXPERIMENTS = (
+    *(commands_alpha, commands_leak, commands_judge, commands_cost, commands_bench),
+    commands_record,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -113,17 +118,27 @@ def parser() -> cli.Parser:
     run.add_argument("--events", type=Path, metavar="FILE", help="write the events, JSON Lines")
     run.set_defaults(handler=run_command)
 
-    replay = commands.add_parser("replay", help="show a recorded run, without any model")
+    replay = commands.add_parser(
+        "replay",
+        help="show a recorded run, without any model",
+        description=f"Shows a recorded run. {cli.NO_MODEL}",
+    )
     replay.add_argument(
         "file", type=Path, metavar="FILE", help="saved on the page, or by run --events"
     )
     replay.add_argument("--html", type=Path, metavar="FILE", help="write it as a page of its own")
-    cli.as_json(replay)
+    cli.common(replay)
     replay.set_defaults(handler=replay_command)
 
-    fetch = commands.add_parser("fetch", help="download and convert a pair's weights")
+    fetch = commands.add_parser(
+        "fetch",
+        help="download and convert a pair's weights",
+        description="Downloads and converts a pair's weights. The pair is the argument PAIR, not "
+        "--pair; nothing is drawn, so --seed changes nothing.",
+    )
     fetch.add_argument("pair", metavar="PAIR")
     cli.how_to_load(fetch)
+    cli.seed(fetch)
     cli.as_json(fetch)
     fetch.set_defaults(handler=fetch_command)
     for experiments in EXPERIMENTS:

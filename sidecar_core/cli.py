@@ -25,6 +25,10 @@ class Parser(argparse.ArgumentParser):
         raise SidecarError(f"{message}; see {self.prog} --help.")
 
 
+NO_MODEL = "No model is loaded, so --pair, --precision, --device and --seed change nothing."
+"""For the help of commands that take the common options and need none of them."""
+
+
 def how_to_load(command: argparse.ArgumentParser) -> None:
     """`--precision` and `--device`."""
     command.add_argument("--precision", choices=PRECISIONS, default="auto")
@@ -35,21 +39,18 @@ def common(command: argparse.ArgumentParser) -> None:
     """The options that every command with a pair has."""
     command.add_argument("--pair", default="auto", help="small, big, coder, smol, TARGET,DRAFT")
     how_to_load(command)
-    command.add_argument("--seed", type=int, default=0, help="matters above temperature 0")
+    seed(command)
     as_json(command)
+
+
+def seed(command: argparse.ArgumentParser) -> None:
+    """`--seed`."""
+    command.add_argument("--seed", type=int, default=0, help="matters above temperature 0")
 
 
 def as_json(command: argparse.ArgumentParser) -> None:
     """`--json`."""
     command.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def corpus(command: argparse.ArgumentParser) -> None:
-    """The common options, and those of a command over articles."""
-    common(command)
-    command.add_argument("files", nargs="+", metavar="FILE", help=".txt, or .jsonl with `text`")
-    command.add_argument("--limit", type=int, metavar="N", help="the first N articles only")
-    command.add_argument("--max-chars", type=int, default=3000, metavar="N")
 
 
 def numbers(text: str) -> list[int]:

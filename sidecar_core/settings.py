@@ -14,7 +14,7 @@ Positions = Literal["natural", "rebased"]
 Precision = Literal["fp32", "bf16", "int8"]
 
 PRECISIONS = ("auto", *get_args(Precision))
-"""What a pair can be asked to load in."""
+"""What `--precision` takes."""
 
 MAX_ARTICLE_CHARS = 200_000
 """Longer text is refused before it is tokenised."""

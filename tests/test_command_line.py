@@ -229,3 +229,27 @@ def test_a_narrow_terminal_shows_what_it_can(tmp_path: Path, encoding: str) -> N
     assert ("α 0." in text) == (encoding == "utf-8")
     assert "acceptance rate 0." in text
     assert "🐝-α" in json.loads(result.stdout)["sidecar"]["tags"]
+
+
+@pytest.mark.parametrize("command", ["replay", "articles"])
+def test_commands_without_a_model_take_the_common_options_and_say_that_nothing_changes(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No model is loaded, so --pair, --precision, --device and --seed change nothing." in said
+    for option in ("--pair", "--precision", "--device", "--seed", "--json"):
+        assert said.count(option) >= 1
+
+
+def test_fetch_takes_the_common_options_but_names_its_pair_as_the_argument(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(loading, "fetch", lambda name, *_: (name, ""))
+    options = ["--precision", "fp32", "--device", "cpu", "--seed", "3", "--json"]
+    assert main(["fetch", "smol", *options]) == 0
+    assert json.loads(capsys.readouterr().out) == {"pair": "smol", "ready": True}
+    with pytest.raises(SystemExit):
+        main(["fetch", "--help"])
+    assert "not --pair" in " ".join(capsys.readouterr().out.split())

@@ -7,7 +7,8 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from sidecar_core.models.linear import quantize
 from sidecar_core.models.loading import make_steady
-from sidecar_core.models.pair import LoadedModel, Precision
+from sidecar_core.models.pair import LoadedModel
+from sidecar_core.settings import Precision
 
 
 def tiny_model(

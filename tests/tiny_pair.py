@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sidecar_core.decoding.engine import Engine
-from sidecar_core.models.pair import Pair, Precision
+from sidecar_core.models.pair import Pair
+from sidecar_core.settings import Precision
 from tests.tiny import tiny_model
 from tests.toy_tokenizers import toy_tokenizer
 

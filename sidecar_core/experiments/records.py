@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sidecar_core.experiments.alpha.conditions import Condition
 from sidecar_core.experiments.readings import Live, Reading
 from sidecar_core.models.cache import cache_dir, storage_errors, write_text
 
@@ -38,7 +37,7 @@ class Record:
     readings: dict[str, Reading] = field(default_factory=dict)
 
 
-class Shelf(Protocol):
+class RecordStore(Protocol):
     """Where records stand between two measurements."""
 
     def load(self, key: str) -> Record | None: ...
@@ -93,18 +92,14 @@ class Records:
         return self.folder / f"{key}.json"
 
 
-def article_key(engine: Engine, prompt: Prompt, max_tokens: int, gamma: int) -> str:
+def record_key(engine: Engine, prompt: Prompt, max_tokens: int, gamma: int) -> str:
     """Names an article's record; `prompt` is the target's."""
     models = [engine.pair.target.fingerprint, engine.pair.draft.fingerprint]
-    return _digest([FORMAT, models, prompt.parts, sorted(engine.stop_ids), max_tokens, gamma])
+    return digest([FORMAT, models, prompt.parts, sorted(engine.stop_ids), max_tokens, gamma])
 
 
-def condition_key(condition: Condition) -> str:
-    """Names a reading inside a record."""
-    return f"{condition.name}-{_digest(dataclasses.asdict(condition))[:12]}"
-
-
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """32 hexadecimal digits that name a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 

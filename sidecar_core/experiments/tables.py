@@ -1,4 +1,4 @@
-"""The experiments' results as text for a terminal."""
+"""What the experiments' tables share: columns, signed numbers, intervals, CSV."""
 
 from __future__ import annotations
 
@@ -6,121 +6,6 @@ import csv
 import io
 from collections.abc import Sequence
 from typing import Any
-
-from sidecar_core.report import shown
-
-
-def alpha_text(result: dict[str, Any]) -> str:
-    """Conditions, what the differences mean, depth, and the published figures."""
-    differences = result["differences"]
-    rows = [["condition", "α", "95 %", "- identical", "relative", "argmax", "tokens/pass"]]
-    for name, found in result["conditions"].items():
-        d = differences.get(name)
-        rows.append(
-            [
-                name,
-                shown(found["alpha"], 4),
-                bounds(found["ci95"]),
-                signed(d["difference"]) + " " + bounds(d["ci95"], "+.4f") if d else "",
-                percent(d["relative"]) if d else "",
-                shown(found["agreement"]),
-                shown(found["expected_tokens_per_pass"], 2),
-            ]
-        )
-    lines = [
-        f"{result['models']['target']} with {result['models']['draft']}, {result['precision']}; "
-        f"{result['documents']} articles, suffix of {result['suffix_tokens']} tokens, "
-        f"γ = {result['gamma']}",
-        "",
-        columns(rows),
-        "",
-    ]
-    for part, d in result["decomposition"].items():
-        words = part.replace("_", " ")
-        lines.append(f"{words}: {signed(d['difference'])} {bounds(d['ci95'], '+.4f')}")
-    live = result["live"]
-    lines += [
-        f"live at temperature 0, draft prompt identical: {shown(live['tokens_per_pass'], 2)} "
-        f"tokens/pass, acceptance {shown(live['acceptance_rate'])}",
-        "",
-        columns(_depth(result)),
-        "",
-        *_published(result),
-        *_skipped(result),
-    ]
-    return "\n".join(lines)
-
-
-def sweep_text(result: dict[str, Any]) -> str:
-    """Position cost by length of the suffix, with the published lines beside it."""
-    pairs = result["published"]
-    rows = [["suffix", "identical", "masked", "cost", "95 %", *(f"{p} (published)" for p in pairs)]]
-    for length, point in result["lengths"].items():
-        rows.append(
-            [
-                length,
-                shown(point["identical"], 4),
-                shown(point["masked"], 4),
-                signed(point["cost"]),
-                bounds(point["ci95"], "+.4f"),
-                *(signed(pairs[p]["cost"].get(length)) for p in pairs),
-            ]
-        )
-    return "\n".join([f"{result['documents']} articles", "", columns(rows), *_skipped(result)])
-
-
-def placement_text(result: dict[str, Any]) -> str:
-    """The three placements side by side."""
-    rows = [
-        ["placement", "α", "cost", "95 %", "tags", "in summary", "document only", "neither", "same"]
-    ]
-    for name, found in result["placements"].items():
-        rows.append(
-            [
-                name,
-                shown(found["alpha"], 4),
-                signed(found["cost"]),
-                bounds(found["cost_ci95"], "+.4f"),
-                shown(found["tags_per_summary"], 1),
-                *(
-                    percent(found[key], "")
-                    for key in ("in_summary", "only_in_document", "in_neither", "same_as_natural")
-                ),
-            ]
-        )
-    return "\n".join([f"{result['documents']} articles", "", columns(rows), *_skipped(result)])
-
-
-def alpha_csv(result: dict[str, Any]) -> str:
-    """One line for each article and one for all: α and argmax agreement by condition."""
-    names = list(result["conditions"])
-    heads = ["article", "positions", "prompt_tokens"]
-    heads += [f"alpha {name}" for name in names] + [f"argmax {name}" for name in names]
-    rows: list[list[Any]] = [heads]
-    for found in result["per_document"]:
-        rows.append(
-            [found["id"], found["positions"], found["prompt_tokens"]]
-            + [found["alpha"][name] for name in names]
-            + [found["agreement"][name] for name in names]
-        )
-    pooled = [result["conditions"][name] for name in names]
-    positions = sum(found["positions"] for found in result["per_document"])
-    rows.append(
-        ["pooled", positions, ""]
-        + [found["alpha"] for found in pooled]
-        + [found["agreement"] for found in pooled]
-    )
-    return as_csv(rows)
-
-
-def sweep_csv(result: dict[str, Any]) -> str:
-    """One line for each length of the suffix."""
-    rows: list[list[Any]] = [["suffix_tokens", "identical", "masked", "cost", "low", "high"]]
-    for length, point in result["lengths"].items():
-        low, high = point["ci95"] or ("", "")
-        rows.append([length, point["identical"], point["masked"], point["cost"], low, high])
-    return as_csv(rows)
-
 
 FORMULA_SIGNS = ("=", "+", "-", "@")
 
@@ -141,7 +26,12 @@ def _inert(cell: Any) -> Any:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells, the first column to the left, the others to the right."""
+    """Rows of cells, the first column to the left, the others to the right.
+
+    >>> print(columns([["batch", "GB"], ["1", "3.11"]]))
+    batch    GB
+    1      3.11
+    """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -158,31 +48,27 @@ def bounds(interval: Sequence[float] | None, form: str = ".4f") -> str:
 
 
 def signed(value: float | None) -> str:
+    """With four digits; "–" for None."""
     return "–" if value is None else f"{value:+.4f}"
 
 
 def percent(value: float | None, sign: str = "+") -> str:
+    """A share; "–" for None.
+
+    >>> percent(0.125), percent(0.125, ""), percent(None)
+    ('+12.5%', '12.5%', '–')
+    """
     return "–" if value is None else f"{value:{sign}.1%}"
 
 
-def _depth(result: dict[str, Any]) -> list[list[str]]:
-    names = list(result["conditions"])
-    rows = [["position", "tokens", *names]]
-    for band in result["depth"]:
-        alphas = [shown(band["alpha"][name], 4) for name in names]
-        rows.append([f"{band['from']}–{band['to']}", str(band["positions"]), *alphas])
-    return rows
+def models(result: dict[str, Any]) -> str:
+    """The pair in words."""
+    models = result["models"]
+    return f"{models['target']} with {models['draft']}, {result['precision']}"
 
 
-def _published(result: dict[str, Any]) -> list[str]:
-    return [
-        f"published, {found['models']}, {found['articles']} articles: "
-        + ", ".join(f"{name} {value:.4g}" for name, value in found["alpha"].items())
-        for found in result["published"].values()
-    ]
-
-
-def _skipped(result: dict[str, Any]) -> list[str]:
-    skipped = result["skipped"]
-    lines = [f"skipped {s['where']}: {s['why']}" for s in skipped]
-    return ["", f"{len(skipped)} skipped, {result['cut']} cut", *lines] if skipped else []
+def skipped(result: dict[str, Any]) -> list[str]:
+    """What was passed over, with reasons; nothing where nothing was."""
+    found = result["skipped"]
+    lines = [f"skipped {s['where']}: {s['why']}" for s in found]
+    return ["", f"{len(found)} skipped, {result['cut']} cut", *lines] if found else []

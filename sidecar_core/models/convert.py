@@ -21,8 +21,8 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
 from sidecar_core.installed import environment
 from sidecar_core.models.cache import Progress, cache_dir, known_sha256
-from sidecar_core.models.pair import Precision
 from sidecar_core.models.sources import Weights
+from sidecar_core.settings import Precision
 
 FORMAT = 1
 """Goes up whenever what is written changes; older entries are then made again."""

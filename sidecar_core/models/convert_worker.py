@@ -35,8 +35,8 @@ from sidecar_core.models.cache import (
     write_text,
 )
 from sidecar_core.models.convert import FORMAT, MARKER, converted_folder, is_converted
-from sidecar_core.models.pair import Precision
 from sidecar_core.models.sources import Weights
+from sidecar_core.settings import Precision
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -26,7 +26,7 @@ from sidecar_core.models.cache import Progress, silent
 from sidecar_core.models.calibration import calibration_of
 from sidecar_core.models.convert import convert
 from sidecar_core.models.linear import steady
-from sidecar_core.models.pair import LoadedModel, Pair, Precision
+from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.models.precision import choose_precision
 from sidecar_core.models.quiet import quiet
 from sidecar_core.models.registry import PairSpec
@@ -37,6 +37,7 @@ from sidecar_core.models.tokenizer import (
     require_ids_fit,
     require_same_tokenizer,
 )
+from sidecar_core.settings import Precision
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -11,7 +11,7 @@ from typing import get_args
 import torch
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.models.pair import Precision
+from sidecar_core.settings import Precision
 
 
 def choose_precision(name: str, device: torch.device) -> tuple[Precision, str]:

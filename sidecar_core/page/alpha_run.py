@@ -15,12 +15,12 @@ from typing import Any, Literal
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.alpha.conditions import Condition, check_names, choose
 from sidecar_core.experiments.alpha.pooling import BASELINE, pool
+from sidecar_core.experiments.alpha.published import as_dict
 from sidecar_core.experiments.alpha.sweep import LENGTHS, pool_sweep, sweep_conditions
+from sidecar_core.experiments.alpha.tables import alpha_csv, sweep_csv
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.published import as_dict
-from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
+from sidecar_core.experiments.readings import GAMMA, MAX_TOKENS, DocumentAlpha, Step
 from sidecar_core.experiments.records import InMemory
-from sidecar_core.experiments.tables import alpha_csv, sweep_csv
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Tab
 from sidecar_core.host.turn import Turn, in_words, open_turn
@@ -30,7 +30,6 @@ from sidecar_core.view import alpha_results as figures
 from sidecar_core.view.pace import CHARTS_PER_SECOND, UPDATES_PER_SECOND, Pace
 from sidecar_core.view.render import status
 
-GAMMA = 4
 STAYS = "What was measured so far stays."
 
 Kind = Literal["conditions", "lengths"]

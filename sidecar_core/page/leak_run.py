@@ -59,7 +59,7 @@ def run(
 ) -> Iterator[View]:
     """Views of one leak test, the last one with `running` false. Raises SidecarError."""
     with host.watch.open("leak") as watched:
-        settings.validate()
+        settings = settings.validate()
         with open_turn(host, session, watched, visitor) as turn:
             report = session.latest = LeakReport(settings.watch)
             try:

@@ -12,7 +12,7 @@ import gradio as gr
 from sidecar_core.errors import SidecarError, quoted
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.cost.devices import BYTES, DEVICES, SHAPES, device_named
-from sidecar_core.experiments.cost.model import BATCHES, Lengths, Scenario, rows
+from sidecar_core.experiments.cost.model import BATCHES, CostSetup, Lengths, rows
 from sidecar_core.experiments.leak.report import LeakSettings
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
@@ -107,7 +107,7 @@ class TagLab:
 
     def _cost_input(self) -> None:
         html(COST_INTRO)
-        lengths, scenario = Lengths(), Scenario(SHAPES[TAGGER].footprint("bf16"))
+        lengths, scenario = Lengths(), CostSetup(SHAPES[TAGGER].footprint("bf16"))
         self.model = gr.Dropdown(list(SHAPES), value=TAGGER, label="Tagger", elem_id="cost-model")
         with gr.Row(elem_classes="pair"):
             self.precision = gr.Dropdown(list(BYTES), value="bf16", label="Precision", min_width=90)
@@ -211,7 +211,7 @@ class TagLab:
             if model not in SHAPES:
                 raise SidecarError(f"There is no shape of {quoted(model)}; choose one of the list.")
             machine = device_named(device)
-            scenario = Scenario(
+            scenario = CostSetup(
                 SHAPES[model].footprint(precision),
                 dataclasses.replace(machine, rent=machine.rent if rent is None else float(rent)),
                 dataclasses.replace(

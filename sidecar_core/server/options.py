@@ -17,6 +17,8 @@ from typing import Any
 from sidecar_core import __version__
 from sidecar_core.cli import Parser
 from sidecar_core.errors import SidecarError
+from sidecar_core.host.model_host import MAX_SECONDS
+from sidecar_core.host.queue import MAX_WAITING
 from sidecar_core.settings import PRECISIONS
 
 MIN_PASSWORD = 8
@@ -107,14 +109,14 @@ SETTINGS = (
     _Setting(
         "max_waiting",
         "SIDECAR_MAX_WAITING",
-        20,
+        MAX_WAITING,
         "runs that may wait for the models; more are refused",
         _number(1, 1000),
     ),
     _Setting(
         "max_seconds",
         "SIDECAR_MAX_SECONDS",
-        600,
+        int(MAX_SECONDS),
         "longest that a run may take",
         _number(1, 86_400),
     ),

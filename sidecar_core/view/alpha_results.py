@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar_core.experiments.alpha.conditions import ABOUT
-from sidecar_core.experiments.published import PUBLISHED
+from sidecar_core.experiments.alpha.published import PUBLISHED
 from sidecar_core.experiments.tables import bounds, percent, signed
 from sidecar_core.report import shown
 from sidecar_core.view.render import attribute, text
@@ -250,9 +250,9 @@ def tables(result: Mapping[str, Any]) -> str:
     heads = [
         ("condition", ""),
         ("α", "pooled over all positions"),
-        ("95 %", "bootstrap over articles"),
+        ("95 %", "over articles, Student's t"),
         ("to identical", "paired difference"),
-        ("95 %", "bootstrap over articles"),
+        ("95 %", "over articles, Student's t"),
         ("argmax", "how often the draft's likeliest token is the target's"),
         ("tokens/pass", f"expected at temperature 1 and γ = {result['gamma']}, by the closed form"),
         ("at temp. 0", "tokens per pass of the greedy run, replayed block by block"),
@@ -300,7 +300,7 @@ def cost_table(lengths: Mapping[str, Mapping[str, Any]]) -> str:
         for n, point in lengths.items()
     ]
     heads = [("tokens", "of the suffix"), ("identical", ""), ("masked", ""), ("cost", ""),
-             ("95 %", "bootstrap over articles")]  # fmt: skip
+             ("95 %", "over articles, Student's t")]  # fmt: skip
     heads += [(f"{name}, published", pair.models) for name, pair in PUBLISHED.items()]
     return table(heads, rows)
 

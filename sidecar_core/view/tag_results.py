@@ -1,6 +1,6 @@
 """The tag lab's results as HTML: leak rates by condition, tags by where they stand, costs.
 
-Pure functions of a `LeakReport` and of a cost `Scenario`. Whatever comes from a visitor or a model
+Pure functions of a `LeakReport` and of a cost `CostSetup`. Whatever comes from a visitor or a model
 passes through `text` or `attribute`.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sidecar_core.experiments.cost.model import LEAVES_OUT, Row, Scenario, as_dict, pays_from
+from sidecar_core.experiments.cost.figure import cost_figure
+from sidecar_core.experiments.cost.model import LEAVES_OUT, CostRow, CostSetup, as_dict, pays_from
 from sidecar_core.experiments.leak.report import LeakReport, LeakSettings
-from sidecar_core.experiments.rates import Count, difference
+from sidecar_core.experiments.stats import Count, difference
 from sidecar_core.experiments.tables import bounds
-from sidecar_core.experiments.tag_figures import cost_figure
 from sidecar_core.view.alpha_results import table
 from sidecar_core.view.render import attribute, text
 from sidecar_core.view.tag_column import bytes_text, place_words
@@ -136,7 +136,7 @@ def _tag_table(report: LeakReport, conditions: Sequence[str]) -> str:
 # --- the cost model -----------------------------------------------------------------------------
 
 
-def cost_view(scenario: Scenario, rows: Sequence[Row]) -> str:
+def cost_view(scenario: CostSetup, rows: Sequence[CostRow]) -> str:
     """A sentence, the curve, the table, and what is left out."""
     footprint, device, lengths = scenario.footprint, scenario.device, scenario.lengths
     apart = scenario.standalone_device or device

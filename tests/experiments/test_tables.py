@@ -7,8 +7,9 @@ import io
 
 import pytest
 
+from sidecar_core.experiments.alpha.tables import alpha_csv
 from sidecar_core.experiments.leak.over_corpus import table_csv
-from sidecar_core.experiments.tables import alpha_csv, as_csv
+from sidecar_core.experiments.tables import as_csv
 
 
 def rows_of(text: str) -> list[list[str]]:

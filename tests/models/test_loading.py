@@ -41,7 +41,7 @@ from tests.toy_tokenizers import CORPUS, toy_tokenizer
 SMALL = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 64}
 IDS = torch.arange(30)[None]
 SPREAD_REST = ("model.embed_tokens", "model.layers.0", "model.norm", "model.rotary_emb", "lm_head")
-ARTICLES = Path(__file__).parents[3] / "shared" / "articles"
+ARTICLES = Path(__file__).parents[2] / "assets" / "examples"
 
 
 @pytest.fixture(scope="session")
@@ -471,9 +471,7 @@ def test_weights_that_lack_a_tensor_are_not_converted(folders: tuple[Path, Path]
 
 @pytest.mark.smol
 def test_smol_in_int8_keeps_the_distribution_on_real_text(smol) -> None:  # type: ignore[no-untyped-def]
-    article = ARTICLES / "theia.txt"
-    if not article.exists():
-        pytest.skip("no real articles here")
+    article = ARTICLES / "seawater-heat.txt"
     quick = load_pair("smol", precision="int8", device="cpu")
     ids = smol.tokenizer(article.read_text("utf-8")[:2000], return_tensors="pt")["input_ids"]
     assert overlap(quick.target.network, smol.target.network, ids) > 0.95
@@ -482,9 +480,7 @@ def test_smol_in_int8_keeps_the_distribution_on_real_text(smol) -> None:  # type
 
 @pytest.mark.coder
 def test_coder_in_int8_keeps_the_distribution_on_real_text(coder) -> None:  # type: ignore[no-untyped-def]
-    article = ARTICLES / "yahya_rashid.txt"
-    if not article.exists():
-        pytest.skip("no real articles here")
+    article = ARTICLES / "airport-bees.txt"
     quick = load_pair("coder", precision="int8", device="cpu")
     ids = coder.tokenizer(article.read_text("utf-8")[:1200], return_tensors="pt")["input_ids"]
     for ours, exact in ((quick.target, coder.target), (quick.draft, coder.draft)):

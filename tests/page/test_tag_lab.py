@@ -19,7 +19,7 @@ from sidecar_core.decoding.batch import Sample
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.cost.devices import DEVICES, SHAPES
-from sidecar_core.experiments.cost.model import PART3, Lengths, Scenario, rows
+from sidecar_core.experiments.cost.model import PART3, CostSetup, Lengths, rows
 from sidecar_core.experiments.leak import sampling as leak
 from sidecar_core.experiments.leak.report import (
     CONDITIONS,
@@ -275,7 +275,7 @@ def test_the_table_is_that_of_the_cost_model(lab):
     device = dataclasses.replace(DEVICES["T4"], rent=0.5)
     lengths = dataclasses.replace(Lengths(), full=628, masked=129, tags=20)
     footprint = SHAPES[TAGGER].footprint("bf16")
-    scenario = Scenario(footprint, device, lengths, DEVICES["L4"], 0.3, 2.5)
+    scenario = CostSetup(footprint, device, lengths, DEVICES["L4"], 0.3, 2.5)
     assert shown == cost_view(scenario, rows(scenario))
     for row in rows(scenario):
         assert f"<td>{row.sidecar_price:,.2f}</td>" in shown

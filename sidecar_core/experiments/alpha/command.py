@@ -5,15 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from sidecar_core import cli
-from sidecar_core.errors import SidecarError
-from sidecar_core.experiments import tables
+from sidecar_core.experiments.alpha import tables
+from sidecar_core.experiments.alpha.conditions import CONTROLS, STANDARD
+from sidecar_core.experiments.alpha.sweep import LENGTHS
+from sidecar_core.experiments.commands import (
+    about,
+    corpus_options,
+    last,
+    names,
+    nothing_came,
+    shown,
+    skipped_as_list,
+)
+from sidecar_core.experiments.readings import GAMMA, MAX_TOKENS
 from sidecar_core.files import file_errors
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import get_task
@@ -25,8 +36,6 @@ if TYPE_CHECKING:
 STORE_BYTES = 1 << 29
 """Prompt prefixes kept in memory: those of the article at work, and no heap of earlier ones."""
 
-STANDARD = "identical,visible,masked,rebased,unrelated"
-
 
 def register(commands: Any) -> None:
     """Add the commands to the parser."""
@@ -34,23 +43,21 @@ def register(commands: Any) -> None:
     _options(alpha)
     alpha.add_argument(
         "--conditions",
-        default=STANDARD,
+        default=",".join(STANDARD),
         metavar="NAMES",
-        help=f"comma-separated; default {STANDARD}; also translation, leaky-tail, or all",
+        help=f"comma-separated; default: %(default)s; also {', '.join(CONTROLS)}, or all",
     )
     alpha.add_argument("--draft-text", default="", metavar="TEXT", help="what `unrelated` reads")
     alpha.set_defaults(handler=alpha_command)
 
     sweep = commands.add_parser("sweep", help="α against the length of a masked suffix")
     _options(sweep)
-    sweep.add_argument(
-        "--lengths", type=cli.numbers, default=[25, 50, 100, 200, 400], metavar="N,N,…"
-    )
+    sweep.add_argument("--lengths", type=cli.numbers, default=LENGTHS, metavar="N,N,…")
     sweep.add_argument("--visible", action="store_true", help="measure it in sight as well")
     sweep.set_defaults(handler=sweep_command)
 
     placement = commands.add_parser(
-        "placement", help="natural, rebased and deferred suffix: α and tags side by side"
+        "placement", help="natural, rebased, deferred and folded suffix: α and tags side by side"
     )
     _options(placement)
     placement.add_argument(
@@ -59,18 +66,22 @@ def register(commands: Any) -> None:
     placement.set_defaults(handler=placement_command)
 
     articles = commands.add_parser(
-        "articles", help="save CNN/DailyMail test articles from the Hugging Face Hub as .jsonl"
+        "articles",
+        help="save CNN/DailyMail test articles from the Hugging Face Hub as .jsonl",
+        description=f"Saves CNN/DailyMail test articles as .jsonl. {cli.NO_MODEL}",
     )
     articles.add_argument("file", type=Path, metavar="FILE")
     articles.add_argument("--count", type=int, default=100, metavar="N")
-    cli.as_json(articles)
+    cli.common(articles)
     articles.set_defaults(handler=articles_command)
 
 
 def _options(command: argparse.ArgumentParser) -> None:
-    cli.corpus(command)
-    command.add_argument("--max-tokens", type=int, default=200, metavar="N", help="of a summary")
-    command.add_argument("--gamma", type=int, default=4, metavar="N", help="drafts per round")
+    corpus_options(command)
+    command.add_argument(
+        "--max-tokens", type=int, default=MAX_TOKENS, metavar="N", help="of a summary"
+    )
+    command.add_argument("--gamma", type=int, default=GAMMA, metavar="N", help="drafts per round")
     command.add_argument("--task", default="hashtags", help="whose suffix is hidden or seen")
     command.add_argument(
         "--fresh", action="store_true", help="measure again what an earlier call has kept"
@@ -79,42 +90,40 @@ def _options(command: argparse.ArgumentParser) -> None:
 
 def alpha_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """`alpha`: every condition on every article."""
-    from sidecar_core.experiments import published
-    from sidecar_core.experiments.alpha import conditions
+    from sidecar_core.experiments.alpha import conditions, published
     from sidecar_core.experiments.alpha.pooling import pool
     from sidecar_core.prompts import unrelated_prompt
 
-    names = [name.strip() for name in arguments.conditions.split(",") if name.strip()]
-    if names == ["all"]:
-        names = [*conditions.STANDARD, *conditions.CONTROLS]
-    conditions.check_names(names)
+    chosen_names = names(arguments.conditions)
+    if chosen_names == ("all",):
+        chosen_names = conditions.STANDARD + conditions.CONTROLS
+    conditions.check_names(chosen_names)
     session = _Session(arguments)
     if arguments.draft_text:  # one that is too long is refused before an article is measured
         room = session.engine.pair.draft.max_positions - arguments.max_tokens
         unrelated_prompt(arguments.draft_text, session.engine.prompts, room)
-    chosen = conditions.choose(names, session.engine, session.task, arguments.draft_text)
+    chosen = conditions.choose(chosen_names, session.engine, session.task, arguments.draft_text)
     results = session.measure(chosen)
     options = {"gamma": arguments.gamma, "max_tokens": arguments.max_tokens}
-    pooled = pool(results, seed=arguments.seed, **options) | session.about()
+    pooled = pool(results, **options) | session.about()
     return session.show(pooled | {"published": published.as_dict()}, tables.alpha_text)
 
 
 def sweep_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """`sweep`: identical and masked for every length of the suffix."""
-    from sidecar_core.experiments import published
-    from sidecar_core.experiments.alpha import sweep
+    from sidecar_core.experiments.alpha import published, sweep
 
     lengths = sweep.check_lengths(arguments.lengths)
     session = _Session(arguments)
     suffix, builder = session.task.suffix, session.engine.prompts
     seen = [sweep.lengthened(builder, suffix, n) for n in lengths if n and arguments.visible]
     results = session.measure(sweep.sweep_conditions(lengths, seen))
-    pooled = sweep.pool_sweep(results, lengths, seed=arguments.seed) | session.about()
+    pooled = sweep.pool_sweep(results, lengths) | session.about()
     return session.show(pooled | {"published": published.as_dict()}, tables.sweep_text)
 
 
 def placement_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """`placement`: α and tags for the three places of a hidden suffix."""
+    """`placement`: α and tags for every place of a hidden suffix."""
     from sidecar_core.experiments.alpha import placement
 
     session = _Session(arguments)
@@ -127,16 +136,16 @@ def placement_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
         )
         for r in session.processes.share(results)
     ]
-    tagged = session.processes.gather([_last(s) for s in session.bar(steps, "tags")])
+    tagged = session.processes.gather([last(s) for s in session.bar(steps, "tags")])
     articles = [texts[result.id] for result in results]
-    pooled = placement.pool_placement(results, articles, tagged, seed=arguments.seed)
+    pooled = placement.pool_placement(results, articles, tagged)
     pooled |= {"document_masking": masking, **session.about()}
     return session.show(pooled, tables.placement_text)
 
 
 def articles_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """`articles`: the reference's corpus, as a file that the other commands read."""
-    from sidecar_core.experiments.articles import cnn_dailymail
+    from sidecar_core.experiments.corpus import cnn_dailymail
     from sidecar_core.models.cache import write_text
 
     lines = [json.dumps(article) + "\n" for article in cnn_dailymail(arguments.count)]
@@ -200,8 +209,7 @@ class _Session:
         self.skipped += [item for item in everything if isinstance(item, Skipped)]
         results = [item for item in everything if isinstance(item, DocumentAlpha)]
         if not results:
-            first = self.skipped[0]
-            raise SidecarError(f"No article could be measured; {first.where}: {first.why}")
+            raise nothing_came(self.skipped, "measured")
         return results
 
     def bar(
@@ -219,23 +227,9 @@ class _Session:
 
     def about(self) -> dict[str, Any]:
         """What every result says of its making."""
-        pair, arguments = self.engine.pair, self.arguments
-        return {
-            "pair": pair.name,
-            "models": {"target": pair.target.name, "draft": pair.draft.name},
-            "precision": pair.target.precision,
-            "device": str(pair.target.device),
-            "note": pair.note,
+        return about(self.engine, self.corpus, self.arguments) | {
             "suffix_tokens": len(self.engine.prompts.plain(self.task.suffix)),
-            "settings": {
-                "task": self.task.name,
-                "max_chars": arguments.max_chars,
-                "max_tokens": arguments.max_tokens,
-                "gamma": arguments.gamma,
-                "seed": arguments.seed,
-            },
-            "cut": sum(document.cut for document in self.corpus.documents),
-            "skipped": [{"where": s.where, "why": s.why} for s in self.skipped],
+            "skipped": skipped_as_list(self.skipped),
         }
 
     def show(
@@ -245,15 +239,4 @@ class _Session:
         others."""
         if not self.processes.is_first:
             return None
-        if not self.arguments.json:
-            print(as_text(result))
-        return result
-
-
-def _last(steps: Generator[Any, None, Any]) -> Any:
-    """What a generator returns."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as finished:
-            return finished.value
+        return shown(result, as_text, self.arguments)

@@ -17,10 +17,11 @@ are masked too?
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.experiments.records import digest
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import FRENCH, SidecarTask
 
@@ -56,6 +57,11 @@ class Condition:
     suffix: tuple[int, ...] = ()
     seen_by: Literal["nobody", "tail", "all"] = "nobody"
     instead: str = ""
+
+    @property
+    def key(self) -> str:
+        """Names this condition's reading inside a record: any change of it is another one."""
+        return f"{self.name}-{digest(asdict(self))[:12]}"
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 `measure` yields progress and, for every document in order, a `DocumentAlpha` or a `Skipped`; it may
 be left at any moment, and what it did is kept (`records`). `pool` is a pure function of the
-results: α over all positions of all documents, intervals from a bootstrap over documents, paired
-differences, and what they mean.
+results: α over all positions of all documents, intervals over documents, paired differences, and
+what they mean.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from sidecar_core.events import (
 from sidecar_core.experiments.alpha.conditions import Condition
 from sidecar_core.experiments.alpha.forced import read
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Live, Step
+from sidecar_core.experiments.readings import GAMMA, MAX_TOKENS, DocumentAlpha, Live, Step
 from sidecar_core.experiments.records import (
     Record,
     Records,
-    Shelf,
-    article_key,
-    condition_key,
+    RecordStore,
+    record_key,
 )
 from sidecar_core.prompts import Prompt
 from sidecar_core.report import RunReport
@@ -43,8 +42,8 @@ def measure(
     conditions: Sequence[Condition],
     *,
     max_tokens: int = MAX_TOKENS,
-    gamma: int = 4,
-    records: Shelf | None = None,
+    gamma: int = GAMMA,
+    records: RecordStore | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | DocumentAlpha | Skipped]:
     """Yields steps, and one result for every document, in order; ends early once `stop` says so.
@@ -73,17 +72,17 @@ def _measure_one(
     prompt: Prompt,
     conditions: Sequence[Condition],
     settings: RunSettings,
-    records: Shelf,
+    records: RecordStore,
     stop: Callable[[], bool],
 ) -> Iterator[Step | DocumentAlpha]:
     if stop():
         raise Cancelled
-    key = article_key(engine, prompt, settings.max_tokens, settings.gamma)
+    key = record_key(engine, prompt, settings.max_tokens, settings.gamma)
     record = records.load(key)
     if record is None:
         record = yield from _summarise(engine, document, settings, stop)
         records.save(key, record)
-    keys = {condition.name: condition_key(condition) for condition in conditions}
+    keys = {condition.name: condition.key for condition in conditions}
     missing = [c for c in conditions if keys[c.name] not in record.readings]
     if missing:
         found = yield from read(

@@ -1,13 +1,16 @@
-"""Where the suffix may stand if it is to be hidden: the three options side by side.
+"""Where the suffix may stand if it is to be hidden: the options side by side.
 
 | placement | while summarising | while tagging |
 |---|---|---|
 | `natural` | hidden, its places kept free | read in its own slot behind the instruction |
 | `rebased` | hidden, the gap closed | read in that slot, which the summary's positions overlap |
 | `deferred` | not there at all | read behind the summary |
+| `folded` | not there at all | words of its own, one pass with the cue |
 
 Their α is that of `masked`, `rebased` and `identical`; the tags are those that the draft writes at
-temperature 0 behind the target's summary.
+temperature 0 behind the target's summary. A suffix that comes behind the summary need not speak of
+what is to come: `folded` goes on as the writer of the summary would ("And here are …", `FOLDED`),
+in the pass that reads the cue, so that it costs no pass of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +25,13 @@ import torch
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Side
-from sidecar_core.decoding.tagging import Opening, TagWriter, open_deferred, open_sidecar
+from sidecar_core.decoding.tagging import (
+    Opening,
+    TagWriter,
+    complete_summary,
+    open_deferred,
+    open_sidecar,
+)
 from sidecar_core.errors import Cancelled
 from sidecar_core.events import PrefillProgress, TagsFinished
 from sidecar_core.experiments.alpha.conditions import Condition, choose
@@ -35,8 +44,17 @@ from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import SidecarTask
 from sidecar_core.text import TokenStream, whole_text
 
-PLACEMENTS = {"natural": "masked", "rebased": "rebased", "deferred": "identical"}
+PLACEMENTS = {
+    "natural": "masked",
+    "rebased": "rebased",
+    "deferred": "identical",
+    "folded": "identical",
+}
 """Placement → the condition that is its α."""
+
+FOLDED = {"hashtags": "\n\nAnd here are 3-5 topical hashtags for the summary, as a JSON array:"}
+"""By task: what stands behind the summary in place of a suffix, in front of the opening of the
+list. Tasks without an entry use their own suffix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +79,7 @@ def tag_everywhere(
     document_masking: bool = True,
     stop: Callable[[], bool] = never,
 ) -> Generator[Step, None, PlacedTags]:
-    """Yields progress, returns the tags of one measured article under the three placements.
+    """Yields progress, returns the tags of one measured article under every placement.
 
     Raises SidecarError as a run does, Cancelled soon after `stop` says so.
     """
@@ -76,9 +94,18 @@ def tag_everywhere(
         room = len(suffix) if placement == "natural" else 0
         side = Side(model, prefix.fork(), prompt.segment("tail").ids, prefix.length + room)
         side.emitted.extend(result.summary_ids)
-        compose = open_deferred if placement == "deferred" else open_sidecar
-        opening = compose(side, suffix, document_masking=document_masking, stop_ids=engine.stop_ids)
-        for done, event in enumerate(_write(engine, task, opening), 1):
+        cue = engine.prompts.plain(task.cue)
+        if placement == "folded":
+            computed = complete_summary(side, engine.stop_ids)
+            kept = [n for n, _ in side.cache.segments if not (document_masking and n == "document")]
+            opening = Opening(side.cache.take(*kept), side.next_position, computed)
+            cue = engine.prompts.plain(folded_cue(task))
+        else:
+            compose = open_deferred if placement == "deferred" else open_sidecar
+            opening = compose(
+                side, suffix, document_masking=document_masking, stop_ids=engine.stop_ids
+            )
+        for done, event in enumerate(_write(engine, task, opening, cue), 1):
             if isinstance(event, TagsFinished):
                 tags[placement] = event.tags
             elif stop():
@@ -89,12 +116,22 @@ def tag_everywhere(
     return PlacedTags(text, tags)
 
 
+def folded_cue(task: SidecarTask) -> str:
+    """What the first tagging pass reads under `folded`: the request and the opening of the list.
+
+    >>> from sidecar_core.tasks import HASHTAGS
+    >>> folded_cue(HASHTAGS)[-16:]
+    ' JSON array: ["#'
+    """
+    if task.name not in FOLDED:
+        return task.suffix + task.cue
+    return FOLDED[task.name] + " " + task.cue.partition(": ")[2]
+
+
 def pool_placement(
     results: Sequence[DocumentAlpha],
     articles: Sequence[str],
     tagged: Sequence[PlacedTags],
-    *,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """{placements: {name: {alpha, ci95, cost, cost_ci95, …}}, per_document, documents}.
 
@@ -104,7 +141,7 @@ def pool_placement(
     """
     if not results:
         return {"documents": 0, "placements": {}, "per_document": []}
-    table = Table(results, seed)
+    table = Table(results)
     placements = {}
     for name, condition in PLACEMENTS.items():
         cost = table.difference(BASELINE, condition)
@@ -137,7 +174,9 @@ def pool_placement(
     }
 
 
-def _write(engine: Engine, task: SidecarTask, opening: Opening) -> Iterator[Any]:
+def _write(
+    engine: Engine, task: SidecarTask, opening: Opening, cue: tuple[int, ...]
+) -> Iterator[Any]:
     pair = engine.pair
 
     def opened() -> Generator[PrefillProgress, None, Opening]:
@@ -148,7 +187,7 @@ def _write(engine: Engine, task: SidecarTask, opening: Opening) -> Iterator[Any]
         "sidecar",
         pair.draft,
         task,
-        engine.prompts.plain(task.cue),
+        cue,
         Sampler(),
         torch.Generator(pair.draft.device),
         pair.vocab_size,

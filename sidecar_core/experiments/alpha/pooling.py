@@ -1,7 +1,7 @@
 """Results of many articles in one: the JSON object of `alpha`.
 
-α is pooled over positions (long summaries count more), every interval is a bootstrap over
-documents, and every difference is paired: all conditions are measured on the same documents.
+α is pooled over positions (long summaries count more), every interval is one over documents
+(`stats`), and every difference is paired: all conditions are measured on the same documents.
 
     position cost = identical - masked      what the shifted positions cost
     content leak  = masked - visible        what reading the suffix costs beyond that
@@ -18,7 +18,7 @@ import numpy as np
 from sidecar_core.decoding.draft_length import expected_tokens
 from sidecar_core.experiments.alpha.blocks import replayed
 from sidecar_core.experiments.readings import DocumentAlpha
-from sidecar_core.experiments.stats import Array, interval, pooled, resampled
+from sidecar_core.experiments.stats import Array, interval, left_out, pooled
 from sidecar_core.report import ratio
 
 BASELINE = "identical"
@@ -33,16 +33,14 @@ DEPTHS = (0, 8, 16, 32, 64, 128)
 """Where the bands of positions in the summary begin; the last one has no end."""
 
 
-def pool(
-    results: Sequence[DocumentAlpha], *, gamma: int, max_tokens: int, seed: int = 0
-) -> dict[str, Any]:
+def pool(results: Sequence[DocumentAlpha], *, gamma: int, max_tokens: int) -> dict[str, Any]:
     """The fixed keys `conditions` and `per_document`, and what else the measurement says.
 
     `gamma` drafts a round are assumed for tokens per pass. Without results there is nothing in it.
     """
     if not results:
         return {"documents": 0, "gamma": gamma, "conditions": {}, "per_document": []}
-    table = Table(results, seed)
+    table = Table(results)
     blocks = {
         name: replayed((r.readings[name] for r in results), gamma, max_tokens)
         for name in table.names
@@ -80,58 +78,59 @@ def pool(
             for part, (one, other) in PARTS.items()
             if {one, other} <= set(table.names)
         },
-        "depth": _depth(results, seed),
+        "depth": _depth(results),
         "live": _live(results),
         "per_document": [_document(result) for result in results],
     }
 
 
 class Table:
-    """Overlaps summed by document and condition, [documents, conditions], and their bootstrap.
+    """Overlaps summed by document and condition, [documents, conditions], pooled and jackknifed.
 
     `first` and `end` bound the positions that count, from 0; documents may have none.
     """
 
     def __init__(
-        self, results: Sequence[DocumentAlpha], seed: int, first: int = 0, end: int | None = None
+        self, results: Sequence[DocumentAlpha], first: int = 0, end: int | None = None
     ) -> None:
         self.names = list(results[0].readings)
         overlaps = [[r.readings[n].overlaps[first:end] for n in self.names] for r in results]
-        self._weights: Array = np.array([float(len(row[0])) for row in overlaps])
-        self._documents = int(np.count_nonzero(self._weights))
-        self.positions = int(self._weights.sum())
+        weights: Array = np.array([float(len(row[0])) for row in overlaps])
+        self.positions = int(weights.sum())
         sums: Array = np.array([[float(sum(values)) for values in row] for row in overlaps])
         if self.positions:
-            self._pooled = pooled(sums, self._weights)
-            self._samples = resampled(sums, self._weights, seed=seed)
+            self._pooled = pooled(sums, weights)
+            self._without = left_out(sums, weights)
 
     def alpha(self, name: str) -> float:
         return float(self._pooled[self.names.index(name)])
 
     def interval(self, name: str) -> list[float] | None:
-        return interval(self._samples[:, self.names.index(name)], self._documents)
+        """None for too few documents; α is a share, so it ends at 0 and 1."""
+        found = interval(self.alpha(name), self._without[:, self.names.index(name)])
+        return found and [max(0.0, found[0]), min(1.0, found[1])]
 
     def difference(self, one: str, other: str) -> dict[str, Any]:
         """one - other, and the same in parts of other, with intervals."""
         a, b = self.names.index(one), self.names.index(other)
-        samples = self._samples[:, a] - self._samples[:, b]
-        value = float(self._pooled[a] - self._pooled[b])
-        whole = self._pooled[b]
+        value, whole = float(self._pooled[a] - self._pooled[b]), float(self._pooled[b])
+        without = self._without[:, a] - self._without[:, b]
+        relative = value / whole if whole else None
         return {
             "difference": value,
-            "ci95": interval(samples, self._documents),
-            "relative": float(value / whole) if whole else None,
-            "relative_ci95": interval(samples / self._samples[:, b], self._documents)
-            if whole
-            else None,
+            "ci95": interval(value, without),
+            "relative": relative,
+            "relative_ci95": None
+            if relative is None
+            else interval(relative, without / self._without[:, b]),
         }
 
 
-def _depth(results: Sequence[DocumentAlpha], seed: int) -> list[dict[str, Any]]:
+def _depth(results: Sequence[DocumentAlpha]) -> list[dict[str, Any]]:
     """α by position in the summary: one entry for each band of `DEPTHS` that has any."""
     bands = []
     for first, end in zip(DEPTHS, (*DEPTHS[1:], None), strict=True):
-        table = Table(results, seed, first, end)
+        table = Table(results, first, end)
         if not table.positions:
             break
         bands.append(

@@ -93,26 +93,27 @@ def sweep_conditions(
     return (Condition(BASELINE), *map(masked, lengths), *map(visible, suffixes))
 
 
-def pool_sweep(
-    results: Sequence[DocumentAlpha], lengths: Sequence[int], *, seed: int = 0
-) -> dict[str, Any]:
+def pool_sweep(results: Sequence[DocumentAlpha], lengths: Sequence[int]) -> dict[str, Any]:
     """{lengths: {"25": {identical, masked, cost, ci95, …}}, documents}.
 
-    cost = identical - masked and ci95 is its interval; where the suffix was seen as well there are
+    cost = identical - masked and ci95 is its interval, `relative` the same in parts of identical;
+    where the suffix was seen as well there are
     `visible`, `leak` = masked - visible, and `leak_ci95`.
     """
     if not results:
         return {"documents": 0, "positions": 0, "lengths": {}}
-    table = Table(results, seed)
+    table = Table(results)
     points = {}
     for length in lengths:
         hidden, seen = f"masked-{length}", f"visible-{length}"
-        cost = table.difference(BASELINE, hidden)
+        gap = table.difference(hidden, BASELINE)
         point = {
             "identical": table.alpha(BASELINE),
             "masked": table.alpha(hidden),
-            "cost": cost["difference"],
-            "ci95": cost["ci95"],
+            "cost": -gap["difference"],
+            "ci95": _negative(gap["ci95"]),
+            "relative": gap["relative"] and -gap["relative"],
+            "relative_ci95": _negative(gap["relative_ci95"]),
         }
         if seen in table.names:
             leak = table.difference(hidden, seen)
@@ -123,3 +124,7 @@ def pool_sweep(
             }
         points[str(length)] = point
     return {"documents": len(results), "positions": table.positions, "lengths": points}
+
+
+def _negative(interval: list[float] | None) -> list[float] | None:
+    return interval and [-interval[1], -interval[0]]

@@ -21,7 +21,7 @@ from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.prefix import prefill
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.cost.devices import Device, footprint_of
-from sidecar_core.experiments.cost.model import Lengths, Scenario, rows
+from sidecar_core.experiments.cost.model import CostSetup, Lengths, rows
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Segment
 
@@ -32,7 +32,7 @@ _READ_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StepTimes:
     """Median seconds of one decode step of `batch` requests."""
 
     batch: int
@@ -46,8 +46,8 @@ class Measured:
 
 def measure(
     model: LoadedModel, lengths: Lengths, batches: Sequence[int] = BATCHES, steps: int = STEPS
-) -> Iterator[Measured]:
-    """Yields one Measured for each batch size.
+) -> Iterator[StepTimes]:
+    """Yields one StepTimes for each batch size.
 
     Raises SidecarError for numbers out of range, and where memory runs out.
     """
@@ -70,7 +70,7 @@ def measure(
                 seconds = _step(model, cache, batch, lengths.full)
                 if step:  # the first one warms up
                     times[name].append(seconds)
-        yield Measured(batch, *(statistics.median(times[name]) for name in ("full", "masked")))
+        yield StepTimes(batch, *(statistics.median(times[name]) for name in ("full", "masked")))
 
 
 def filled(model: LoadedModel, lengths: Lengths) -> SegmentedCache:
@@ -130,11 +130,11 @@ def read_bandwidth(device: torch.device, tries: int = 5) -> float:
 
 
 def beside_model(
-    model: LoadedModel, lengths: Lengths, measured: Sequence[Measured], bandwidth: float
+    model: LoadedModel, lengths: Lengths, measured: Sequence[StepTimes], bandwidth: float
 ) -> list[dict[str, Any]]:
-    """Measured steps, and what the cost model says for a machine of that bandwidth."""
+    """StepTimes steps, and what the cost model says for a machine of that bandwidth."""
     here = Device("this machine", bandwidth, 1.0, 0.0, "measured")
-    scenario = Scenario(footprint_of(model), here, lengths)
+    scenario = CostSetup(footprint_of(model), here, lengths)
     return [
         {
             "batch": m.batch,

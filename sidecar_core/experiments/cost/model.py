@@ -7,8 +7,10 @@ leaving the document's columns out saves what they are of that. Pure arithmetic:
 
 Prices per million tag lists. The sidecar's: its suffix and cue are read, then one step for each
 token, shared by the batch, on a machine that is rented for the summaries anyway. The standalone's:
-its own prompt is read as well, its machine is paid for while it is idle too, and each list crosses
-the network.
+its own prompt is read as well, its machine (which may be another one, with a batch of its own) is
+paid for while it is idle too, and each list crosses the network. A million articles cost what the
+share of them that wants tags costs. The time of one list is that of reading, of its steps in a full
+batch, and for the standalone of the hop there and back.
 """
 
 from __future__ import annotations
@@ -84,10 +86,12 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class CostSetup:
     """Everything a cost depends on. `idle` is the share of its time in which the standalone's
     machine waits, `network` US dollars for carrying a million lists there and back (by default
-    4 kB each at 0.09 a GB), `worth` the speed-up from which masking is said to pay."""
+    4 kB each at 0.09 a GB), `worth` the speed-up from which masking is said to pay, `share` how
+    much of the traffic wants tags, `hop` the seconds to the standalone's machine and back;
+    `standalone_batch` is None where it is the sidecar's."""
 
     footprint: Footprint
     device: Device = DEVICES["A100"]
@@ -96,14 +100,23 @@ class Scenario:
     idle: float = 0.3
     network: float = 0.36
     worth: float = 0.05
+    standalone_batch: int | None = None
+    share: float = 1.0
+    hop: float = 0.0
 
-    def validate(self) -> Scenario:
+    def validate(self) -> CostSetup:
         """Itself, or SidecarError."""
         self.lengths.validate()
         if not 0 <= self.idle < 1:
             raise SidecarError(f"The idle share is {self.idle:g}; it must be from 0 to below 1.")
         if not 0 <= self.network <= 1e6 or not 0 < self.worth <= 10:
             raise SidecarError("Network price and worthwhile speed-up must be positive numbers.")
+        if not 0 < self.share <= 1:
+            raise SidecarError(f"The share is {self.share:g}; it must be above 0 and at most 1.")
+        if not 0 <= self.hop <= 60:
+            raise SidecarError(f"The hop takes {self.hop:g} s; it must be from 0 to 60 seconds.")
+        if self.standalone_batch is not None:
+            check_batches([self.standalone_batch])
         for device in (self.device, self.standalone_device or self.device):
             if not 0 <= device.rent <= 1e6:
                 raise SidecarError(f"The rent is {device.rent:g}; it must be from 0 to 1,000,000.")
@@ -111,8 +124,9 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One batch size: bytes and seconds of a decode step; prices of a million lists."""
+class CostRow:
+    """One batch size: bytes and seconds of a decode step; prices of a million lists, and of a
+    million generated tokens (decode steps only); seconds that one list takes."""
 
     batch: int
     full_bytes: float
@@ -123,39 +137,62 @@ class Row:
     attended_price: float
     sidecar_price: float
     standalone_price: float
+    sidecar_token_price: float
+    standalone_token_price: float
+    sidecar_seconds: float
+    standalone_seconds: float
 
 
-def rows(scenario: Scenario, batches: Sequence[int] = BATCHES) -> list[Row]:
-    """The table. Raises SidecarError for impossible lengths, shares or batches."""
-    scenario.validate()
+def check_batches(batches: Sequence[int]) -> None:
+    """SidecarError for none, or one out of range."""
     if not batches or not all(1 <= batch <= 100_000 for batch in batches):
         raise SidecarError("Batch sizes must be whole numbers from 1 to 100,000.")
+
+
+def rows(scenario: CostSetup, batches: Sequence[int] = BATCHES) -> list[CostRow]:
+    """The table. Raises SidecarError for impossible lengths, shares or batches."""
+    scenario.validate()
+    check_batches(batches)
     return [_row(scenario, batch) for batch in batches]
 
 
-def _row(scenario: Scenario, batch: int) -> Row:
-    device, lengths = scenario.device, scenario.lengths
+def _row(scenario: CostSetup, batch: int) -> CostRow:
+    device, lengths, footprint = scenario.device, scenario.lengths, scenario.footprint
     apart = scenario.standalone_device or device
-    full = step_bytes(scenario.footprint, lengths.full, batch)
-    masked = step_bytes(scenario.footprint, lengths.masked, batch)
-    alone = step_bytes(scenario.footprint, lengths.standalone, batch)
+    own_batch = scenario.standalone_batch or batch
+    full = step_bytes(footprint, lengths.full, batch)
+    masked = step_bytes(footprint, lengths.masked, batch)
+    alone = step_bytes(footprint, lengths.standalone, own_batch)
 
-    def price(machine: Device, read: int, step: float) -> float:
-        writing = lengths.tags * step / machine.bandwidth / batch
-        reading = 2 * scenario.footprint.parameters * read / (machine.flops * UTILISATION)
-        return (reading + writing) * machine.rent / 3600 * 1e6
+    def reading(machine: Device, tokens: int) -> float:
+        return 2 * footprint.parameters * tokens / (machine.flops * UTILISATION)
 
-    standalone = price(apart, lengths.standalone_read, alone) / (1 - scenario.idle)
-    return Row(
+    def price(machine: Device, tokens: int, step: float, of: int) -> float:
+        writing = lengths.tags * step / machine.bandwidth / of
+        return (reading(machine, tokens) + writing) * machine.rent / 3600 * 1e6
+
+    def token_price(machine: Device, step: float, of: int) -> float:
+        return step / machine.bandwidth / of * machine.rent / 3600 * 1e6
+
+    def seconds(machine: Device, tokens: int, step: float) -> float:
+        return reading(machine, tokens) + lengths.tags * step / machine.bandwidth
+
+    busy = 1 - scenario.idle
+    return CostRow(
         batch=batch,
         full_bytes=full,
         masked_bytes=masked,
         full_seconds=full / device.bandwidth,
         masked_seconds=masked / device.bandwidth,
         speedup=full / masked - 1,
-        attended_price=price(device, lengths.sidecar_read, full),
-        sidecar_price=price(device, lengths.sidecar_read, masked),
-        standalone_price=standalone + scenario.network,
+        attended_price=price(device, lengths.sidecar_read, full, batch),
+        sidecar_price=price(device, lengths.sidecar_read, masked, batch),
+        standalone_price=price(apart, lengths.standalone_read, alone, own_batch) / busy
+        + scenario.network,
+        sidecar_token_price=token_price(device, masked, batch),
+        standalone_token_price=token_price(apart, alone, own_batch),
+        sidecar_seconds=seconds(device, lengths.sidecar_read, masked),
+        standalone_seconds=seconds(apart, lengths.standalone_read, alone) + scenario.hop,
     )
 
 
@@ -164,7 +201,7 @@ def step_bytes(footprint: Footprint, columns: int, batch: int) -> float:
     return footprint.weights + batch * columns * footprint.column
 
 
-def pays_from(scenario: Scenario) -> int | None:
+def pays_from(scenario: CostSetup) -> int | None:
     """The smallest batch at which masking speeds a step up by `worth`; None: at no batch.
 
     (W + B·F) / (W + B·M) ≥ 1 + worth, solved for B.
@@ -177,7 +214,7 @@ def pays_from(scenario: Scenario) -> int | None:
     return max(1, int(-(-batch // 1)))
 
 
-PART3 = Scenario(
+PART3 = CostSetup(
     footprint=Footprint("Qwen2.5-1.5B-Instruct", "bf16", 1_543_714_304, 3.09e9, 28_672),
     device=dataclasses.replace(DEVICES["A100"], bandwidth=2e12),
     lengths=Lengths(full=628, masked=129),
@@ -185,7 +222,7 @@ PART3 = Scenario(
 """The reference's example: 3.09 GB of weights, 18 MB of cache with the document, 3.7 MB without."""
 
 
-def as_dict(scenario: Scenario, table: Sequence[Row]) -> dict[str, Any]:
+def as_dict(scenario: CostSetup, table: Sequence[CostRow]) -> dict[str, Any]:
     """The result object of `cost --json`."""
     footprint, device = scenario.footprint, scenario.device
     return {
@@ -201,6 +238,9 @@ def as_dict(scenario: Scenario, table: Sequence[Row]) -> dict[str, Any]:
         "tokens": dataclasses.asdict(scenario.lengths),
         "idle_share": scenario.idle,
         "network_usd_per_million": scenario.network,
+        "standalone_batch": scenario.standalone_batch,
+        "share_with_tags": scenario.share,
+        "hop_seconds": scenario.hop,
         "rows": [
             {
                 "batch": row.batch,
@@ -214,6 +254,18 @@ def as_dict(scenario: Scenario, table: Sequence[Row]) -> dict[str, Any]:
                     "sidecar": row.sidecar_price,
                     "sidecar_with_document": row.attended_price,
                     "standalone": row.standalone_price,
+                },
+                "usd_per_million_articles": {
+                    "sidecar": scenario.share * row.sidecar_price,
+                    "standalone": scenario.share * row.standalone_price,
+                },
+                "usd_per_million_tokens": {
+                    "sidecar": row.sidecar_token_price,
+                    "standalone": row.standalone_token_price,
+                },
+                "seconds_per_list": {
+                    "sidecar": row.sidecar_seconds,
+                    "standalone": row.standalone_seconds,
                 },
             }
             for row in table

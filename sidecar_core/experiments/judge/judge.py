@@ -2,10 +2,19 @@
 
 A judge answers "A", "B" or "tie" to two lists for one summary. Each comparison is made in both
 orders: the sidecar's list first, then the standalone's. Only a list that wins both times wins; all
-else is a tie, so that a judge who always prefers the first place decides nothing. How often the
-first place won is reported as the position bias. The judge's answer is the one of the three that
-the model finds most probable, so there is no luck in it; the reason that it then writes explains
-the answer but does not make it.
+else is a tie, so that a judge who always prefers the first place decides nothing. The judge's
+answer is the one of the three that the model finds most probable, so there is no luck in it; the
+reason that it then writes explains the answer but does not make it.
+
+Beside this strict rule stands an order-corrected one (`preference`). A small model may give the
+first place so much that it always answers "A", and still give a good list more than a bad one. The
+log-odds of A against B in the two orders are
+
+    sidecar first:     log A/B = place + quality
+    standalone first:  log A/B = place - quality
+
+so half their difference is what the judge thinks of the lists, and half their sum is its position
+bias.
 """
 
 from __future__ import annotations
@@ -48,6 +57,10 @@ ANSWER_CUE = "Answer:"
 REASON_CUE = "\nReason:"
 ANSWERS: dict[Answer, str] = {"first": " A", "second": " B", "tie": " tie"}
 REASON_TOKENS = 40
+
+MARGIN = 0.5
+"""Log-odds (nats) within which the order-corrected rule calls a tie: odds of 1.65 to 1. Chosen
+before anything was judged; do not fit it to results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +196,41 @@ def outcome(sidecar_first: Verdict, standalone_first: Verdict) -> Outcome:
             return "standalone"
         case _:
             return "tie"
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What both orders say together, in nats: `quality` is the log-odds for the sidecar's list,
+    `place` those for whatever list stands first."""
+
+    quality: float
+    place: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """A tie within `MARGIN`.
+
+        >>> Preference(quality=0.8, place=3.0).outcome
+        'sidecar'
+        """
+        if abs(self.quality) <= MARGIN:
+            return "tie"
+        return "sidecar" if self.quality > 0 else "standalone"
+
+
+def preference(verdicts: Sequence[Verdict]) -> Preference | None:
+    """Of the verdicts of `compare`. Identical lists, which were not judged, are equally good; None
+    for a judge that gives no probabilities."""
+    if not verdicts:
+        return Preference(0.0, 0.0)
+    if not all(verdict.log_probabilities for verdict in verdicts):
+        return None
+    sidecar_first, standalone_first = (
+        verdict.log_probabilities[_A] - verdict.log_probabilities[_B] for verdict in verdicts
+    )
+    return Preference(
+        (sidecar_first - standalone_first) / 2, (sidecar_first + standalone_first) / 2
+    )
+
+
+_A, _B = ANSWERS["first"].strip(), ANSWERS["second"].strip()

@@ -15,14 +15,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import PrefillProgress, SummaryFinished, TagText, TokenEvent
+from sidecar_core.experiments.commands import skipped_as_list
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.judge.judge import Judge, Outcome, Verdict, compare
+from sidecar_core.experiments.judge.judge import (
+    MARGIN,
+    Judge,
+    Outcome,
+    Verdict,
+    compare,
+    preference,
+)
 from sidecar_core.experiments.judge.rules import overlap, rules_of
-from sidecar_core.experiments.rates import sign_test
 from sidecar_core.experiments.readings import Step
+from sidecar_core.experiments.stats import interval, left_out, sign_test
 from sidecar_core.files import file_errors
 from sidecar_core.language.stems import language_of
 from sidecar_core.report import RunReport, ratio
@@ -206,11 +216,12 @@ class JudgeReport:
             "p_value": sign_test(wins, losses),
             "identical_lists": sum(not c.verdicts for c in self.comparisons),
             "position_bias": self._bias(),
+            "corrected": self._corrected(),
             "rules": {name: self._rules(name) for name in ("sidecar", "standalone")},
             "overlap": _mean([c.overlap for c in self.comparisons if c.overlap is not None]),
             "published": PUBLISHED,
             "per_document": [dataclasses.asdict(c) for c in self.comparisons],
-            "skipped": [{"where": s.where, "why": s.why} for s in self.skipped],
+            "skipped": skipped_as_list(self.skipped),
         }
 
     def _bias(self) -> dict[str, Any]:
@@ -226,6 +237,27 @@ class JudgeReport:
             "tie": answers.count("tie"),
             "p_value": sign_test(first, second),
             "agreed": ratio(agreed, len(asked)),
+            "log_odds": _mean([p.place for c in asked if (p := preference(c.verdicts))]),
+        }
+
+    def _corrected(self) -> dict[str, Any]:
+        """The order-corrected rule beside the strict one: `quality` is the mean log-odds for the
+        sidecar's list, with its interval over the articles."""
+        found = [p for c in self.comparisons if (p := preference(c.verdicts))]
+        outcomes = [p.outcome for p in found]
+        wins, losses = outcomes.count("sidecar"), outcomes.count("standalone")
+        quality = np.array([p.quality for p in found])
+        mean, each = _mean(quality.tolist()), np.ones(len(found))
+        return {
+            "margin": MARGIN,
+            "ties": outcomes.count("tie"),
+            "sidecar_wins": wins,
+            "standalone_wins": losses,
+            "p_value": sign_test(wins, losses),
+            "quality": mean,
+            "ci95": None
+            if mean is None
+            else interval(mean, left_out(quality[:, None], each)[:, 0]),
         }
 
     def _rules(self, tagger: str) -> dict[str, float | None]:

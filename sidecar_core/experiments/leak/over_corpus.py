@@ -1,20 +1,19 @@
 """The corpus leak rate: over many articles, the share of tags that leak.
 
 Each article goes through the leak test with its own target summary. Tags of one article depend on
-each other, so intervals come from a bootstrap over articles (`stats`), and differences are paired:
-the same articles are drawn for both sides.
+each other, so intervals are those of articles (`stats.clustered`), and differences are paired. An
+article that got no tags says nothing of them: it is counted apart and is not among `documents`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from sidecar_core.decoding.engine import Engine, never
 from sidecar_core.errors import SidecarError
+from sidecar_core.experiments.commands import skipped_as_list
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.leak.report import (
     COMPARED,
@@ -24,10 +23,9 @@ from sidecar_core.experiments.leak.report import (
     Sampled,
 )
 from sidecar_core.experiments.leak.sampling import leak_test
-from sidecar_core.experiments.rates import Count
 from sidecar_core.experiments.readings import Step
-from sidecar_core.experiments.records import Shelf
-from sidecar_core.experiments.stats import Array, interval, resampled
+from sidecar_core.experiments.records import RecordStore
+from sidecar_core.experiments.stats import Clusters, Count
 from sidecar_core.experiments.tables import as_csv
 
 SAMPLES = 8
@@ -39,7 +37,7 @@ def corpus_leak_test(
     documents: Iterable[Document],
     settings: LeakSettings,
     *,
-    records: Shelf | None = None,
+    records: RecordStore | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | Forced | Sampled | Skipped]:
     """The leak test's events for one article after the other; one that cannot be used is a Skipped.
@@ -89,10 +87,14 @@ class CorpusLeaks:
     def as_dict(self) -> dict[str, Any]:
         """The result object of `leak --json` for several articles."""
         done = self.complete
-        by_tags = {c: _pooled([r.tags(c, "document") for r in done.values()]) for c in self.chosen}
-        by_samples = {c: _pooled([r.leaks(c) for r in done.values()]) for c in self.chosen}
+        by_tags, by_samples = (
+            {c: _clusters([counted(r, c) for r in done.values()]) for c in self.chosen}
+            for counted in (lambda r, c: r.tags(c, "document"), LeakReport.leaks)
+        )
+        tagged = sum(map(any, zip(*(by_tags[c].trials for c in self.chosen), strict=True)))
         return {
-            "documents": len(done),
+            "documents": tagged,
+            "without_tags": len(done) - tagged,
             "watch": self.settings.watch or None,
             "conditions": {c: self._condition(c, by_samples[c], by_tags[c]) for c in self.chosen},
             "differences": {
@@ -103,14 +105,14 @@ class CorpusLeaks:
                 and (found := by_tags[one].minus(by_tags[other]))
             },
             "per_document": self.table(),
-            "skipped": [{"where": s.where, "why": s.why} for s in self.skipped],
+            "skipped": skipped_as_list(self.skipped),
         }
 
     @property
     def chosen(self) -> tuple[str, ...]:
         return self.settings.conditions
 
-    def _condition(self, condition: str, samples: _Pooled, tags: _Pooled) -> dict[str, Any]:
+    def _condition(self, condition: str, samples: Clusters, tags: Clusters) -> dict[str, Any]:
         done = self.complete.values()
         watch = self.settings.watch
         return {
@@ -119,6 +121,7 @@ class CorpusLeaks:
             "rate": samples.count.rate,
             "ci95": samples.ci95,
             "watched": sum(r.watched(condition).hits for r in done) if watch else None,
+            "documents": tags.documents,
             "tags": tags.count.trials,
             "tags_only_in_document": tags.count.hits,
             "tags_in_neither": sum(r.tags(condition, "neither").hits for r in done),
@@ -144,36 +147,9 @@ class CorpusLeaks:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Pooled:
-    """A count over all articles, and its rate over articles drawn again, [resamples]."""
-
-    count: Count
-    documents: int
-    drawn: Array
-
-    @property
-    def ci95(self) -> list[float] | None:
-        return interval(self.drawn, self.documents)
-
-    def minus(self, other: _Pooled) -> dict[str, Any] | None:
-        """The difference of the rates, paired by article; None where there is none."""
-        if self.count.rate is None or other.count.rate is None:
-            return None
-        return {
-            "difference": self.count.rate - other.count.rate,
-            "ci95": interval(self.drawn - other.drawn, self.documents),
-        }
-
-
-def _pooled(counts: list[Count]) -> _Pooled:
-    """One count for each article. Equal seeds draw equal articles for every condition."""
-    total = Count(sum(c.hits for c in counts), sum(c.trials for c in counts))
-    if not total.trials:
-        return _Pooled(total, 0, np.empty(0))
-    hits = np.array([[c.hits] for c in counts], dtype=np.float64)
-    trials = np.array([c.trials for c in counts], dtype=np.float64)
-    return _Pooled(total, len(counts), resampled(hits, trials)[:, 0])
+def _clusters(counts: Sequence[Count]) -> Clusters:
+    """One count for each article."""
+    return Clusters(tuple(c.hits for c in counts), tuple(c.trials for c in counts))
 
 
 def table_csv(table: list[dict[str, Any]]) -> str:

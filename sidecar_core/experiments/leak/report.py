@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document
-from sidecar_core.experiments.rates import Count, difference
 from sidecar_core.experiments.readings import Step
+from sidecar_core.experiments.stats import Count, difference
 from sidecar_core.grounding import Grounding, ground, names
 from sidecar_core.language.words import tokens
 from sidecar_core.settings import RunSettings
@@ -39,7 +39,8 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class LeakSettings:
-    """`watch` is a fact to count whatever its spelling, "" for none."""
+    """`watch` is a fact to count whatever its spelling, "" for none. At temperature 0 all lists are
+    the same, so there is only one sample."""
 
     samples: int = 60
     temperature: float = 0.7
@@ -49,9 +50,11 @@ class LeakSettings:
     task: str = "hashtags"
 
     def validate(self) -> LeakSettings:
-        """Itself, or SidecarError."""
+        """The settings to use (one sample at temperature 0), or SidecarError."""
         if not 1 <= self.samples <= MAX_SAMPLES:
             raise SidecarError(f"samples is {self.samples}; it must be from 1 to {MAX_SAMPLES}.")
+        if not self.conditions:
+            raise SidecarError(f"Name at least one condition of {', '.join(CONDITIONS)}.")
         if unknown := set(self.conditions) - set(CONDITIONS):
             raise SidecarError(
                 f"There is no condition {', '.join(sorted(unknown))}; choose from "
@@ -70,7 +73,7 @@ class LeakSettings:
             raise SidecarError("The word to watch has no letters or digits; type a word.")
         self.run_settings().validate()
         get_task(self.task)
-        return self
+        return self if self.temperature else replace(self, samples=1)
 
     def run_settings(self) -> RunSettings:
         return RunSettings(temperature=self.temperature, seed=self.seed, task=self.task)

@@ -31,7 +31,7 @@ from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.leak.report import CONDITIONS, Forced, LeakSettings, Sampled
 from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
-from sidecar_core.experiments.records import Shelf
+from sidecar_core.experiments.records import RecordStore
 from sidecar_core.prompts import Prompt, clean
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 from sidecar_core.tasks import get_task
@@ -46,7 +46,7 @@ def leak_test(
     settings: LeakSettings | None = None,
     *,
     summary: str | None = None,
-    records: Shelf | None = None,
+    records: RecordStore | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | Forced | Sampled]:
     """Yields progress, then the forced summary, then samples, condition by condition.
@@ -64,13 +64,13 @@ def _leak_test(
     document: Document,
     settings: LeakSettings,
     summary: str | None,
-    records: Shelf | None,
+    records: RecordStore | None,
     stop: Callable[[], bool],
 ) -> Iterator[Step | Forced | Sampled]:
     try:
         prompt = engine.build_prompts(document.text, settings.run_settings()).draft
         if summary is None:
-            forced = yield from _own_summary(engine, document, records, stop)
+            forced = yield from own_summary(engine, document, records, stop)
         else:
             forced = _given_summary(engine, document, summary)
         task = get_task(settings.task)
@@ -85,9 +85,10 @@ def _leak_test(
         raise
 
 
-def _own_summary(
-    engine: Engine, document: Document, records: Shelf | None, stop: Callable[[], bool]
+def own_summary(
+    engine: Engine, document: Document, records: RecordStore | None, stop: Callable[[], bool]
 ) -> Generator[Step, None, Forced]:
+    """Yields progress, returns the target's own summary at temperature 0."""
     for event in measure(engine, [document], (), max_tokens=MAX_TOKENS, records=records, stop=stop):
         match event:
             case Step():

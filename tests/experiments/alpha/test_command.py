@@ -113,11 +113,11 @@ def test_sweep_gives_the_fixed_keys(capsys, pair, corpus):
     assert "visible" in json.loads(capsys.readouterr().out)["lengths"]["25"]
 
 
-def test_placement_sets_the_three_places_side_by_side(capsys, pair, corpus):
+def test_placement_sets_the_places_side_by_side(capsys, pair, corpus):
     found = call(capsys, "placement", corpus, "--limit", "2", "--pair", pair, *SHORT)
-    assert list(found["placements"]) == ["natural", "rebased", "deferred"]
+    assert list(found["placements"]) == ["natural", "rebased", "deferred", "folded"]
     assert found["placements"]["deferred"]["cost"] == 0
-    assert set(found["per_document"][0]["tags"]) == {"natural", "rebased", "deferred"}
+    assert set(found["per_document"][0]["tags"]) == {"natural", "rebased", "deferred", "folded"}
     assert main(["placement", corpus, "--limit", "1", "--pair", pair, *SHORT[:-1]]) == 0
     assert "deferred" in capsys.readouterr().out
 
@@ -237,3 +237,16 @@ def test_without_the_library_or_the_hub_articles_says_what_to_do(capsys, tmp_pat
     line = refused(capsys, "articles", str(tmp_path / "cnn.jsonl"))
     assert "cannot be fetched from the Hugging Face Hub (no route)" in line
     assert not (tmp_path / "cnn.jsonl").exists()
+
+
+def test_a_result_names_its_corpus_by_the_words_that_were_used(capsys, pair, corpus, tmp_path):
+    copy = tmp_path / "renamed.jsonl"
+    copy.write_text(Path(corpus).read_text())
+    calls = ([corpus], [str(copy)], [corpus, "--limit", "2"], [corpus, "--max-chars", "60"])
+    few = ("--pair", pair, "--conditions", "identical", *SHORT)
+    found = [call(capsys, "alpha", *arguments, *few)["corpus"] for arguments in calls]
+    assert [one["articles"] for one in found] == [3, 3, 2, 3]
+    assert found[0]["files"] == [corpus]
+    digests = [one["sha256"] for one in found]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3

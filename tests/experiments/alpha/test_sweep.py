@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+import torch
 
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.errors import SidecarError
@@ -13,10 +14,12 @@ from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.alpha.placement import (
     PLACEMENTS,
     PlacedTags,
+    folded_cue,
     placement_conditions,
     pool_placement,
     tag_everywhere,
 )
+from sidecar_core.experiments.alpha.published import PUBLISHED
 from sidecar_core.experiments.alpha.sweep import (
     ADVICE,
     LENGTHS,
@@ -25,7 +28,6 @@ from sidecar_core.experiments.alpha.sweep import (
     pool_sweep,
     sweep_conditions,
 )
-from sidecar_core.experiments.published import PUBLISHED
 from sidecar_core.experiments.readings import DocumentAlpha, Step
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
@@ -102,7 +104,8 @@ def test_lengths_are_put_in_order():
 def test_the_published_costs_follow_from_the_published_alphas():
     for pair in PUBLISHED.values():
         assert tuple(pair.cost) == LENGTHS
-        assert pair.cost[25] == pytest.approx(pair.alpha["identical"] - pair.alpha["masked"])
+        gap = pair.alpha["identical"] - pair.alpha["masked"]
+        assert pair.cost[25] == pytest.approx(gap, abs=1.01e-4)  # the posts round
 
 
 # --- placement --------------------------------------------------------------------------------
@@ -142,12 +145,33 @@ def test_the_tags_of_every_placement_are_those_of_a_live_run(engine, masking):
             assert found.summary == live.text
 
 
+def test_the_folded_request_is_read_with_the_cue_behind_the_summary(engine):
+    """As if the draft alone had read prompt, summary, request and opening from left to right."""
+    (result, *_), article = measured(engine, placement_conditions(engine, HASHTAGS)), ARTICLES[0]
+    found = tagged(engine, result, article, document_masking=False)
+    prompt = engine.build_prompts(article, RunSettings(draft_prompt="identical")).target
+    ids = [*prompt.ids, *(i for i in result.summary_ids if i not in engine.stop_ids)]
+    ids += engine.prompts.plain(folded_cue(HASHTAGS))
+    written: list[int] = []
+    for _ in range(HASHTAGS.max_tokens):
+        logits = engine.pair.draft.network(input_ids=torch.tensor([[*ids, *written]])).logits
+        token = int(logits[0, -1, : engine.pair.vocab_size].argmax())
+        if token in engine.stop_ids:
+            break
+        written.append(token)
+        if HASHTAGS.is_done(engine.pair.tokenizer.decode(written)):
+            break
+    assert written
+    assert found.tags["folded"] == HASHTAGS.parse(engine.pair.tokenizer.decode(written))
+
+
 def test_placements_are_compared_by_alpha_and_by_where_their_tags_stand(engine):
     results = measured(engine, placement_conditions(engine, HASHTAGS))
     tags = {
         "natural": ("boilers", "council"),
         "rebased": ("boilers", "quay"),
         "deferred": (),
+        "folded": ("council",),
     }
     placed = [PlacedTags("New boilers.", tags) for _ in results]
     articles = ["The council wants new boilers."] * len(results)

@@ -10,7 +10,7 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.cost import measure as measure_cost
 from sidecar_core.experiments.cost.devices import footprint_of
 from sidecar_core.experiments.cost.measure import (
-    Measured,
+    StepTimes,
     beside_model,
     filled,
     for_batch,
@@ -60,7 +60,7 @@ def test_every_batch_is_measured_at_the_same_length_in_turn(monkeypatch):
 def test_measured_steps_stand_beside_what_the_model_says():
     footprint = footprint_of(MODEL)
     bandwidth = 1e9
-    row = beside_model(MODEL, LENGTHS, [Measured(2, 3.0, 2.0)], bandwidth)[0]
+    row = beside_model(MODEL, LENGTHS, [StepTimes(2, 3.0, 2.0)], bandwidth)[0]
     assert row["speedup"] == 0.5
     modelled = (footprint.weights + 2 * 100 * footprint.column) / bandwidth
     assert row["modelled_full_seconds"] == pytest.approx(modelled)

@@ -22,8 +22,8 @@ from sidecar_core.experiments.cost.devices import (
 from sidecar_core.experiments.cost.model import (
     LEAVES_OUT,
     PART3,
+    CostSetup,
     Lengths,
-    Scenario,
     as_dict,
     pays_from,
     rows,
@@ -128,7 +128,7 @@ def test_a_loaded_model_weighs_what_its_tensors_and_its_cache_weigh():
     assert footprint.weights == model.weight_bytes - looked_up.nbytes
 
 
-ROUND = Scenario(
+ROUND = CostSetup(
     footprint=Footprint("round", "bf16", parameters=1_000, weights=2_000.0, column=10.0),
     device=dataclasses.replace(DEVICES["A100"], bandwidth=100.0, flops=4_000.0, rent=3.6),
     standalone_device=dataclasses.replace(DEVICES["T4"], bandwidth=50.0, flops=1_000.0, rent=1.8),
@@ -163,8 +163,8 @@ def test_masking_that_hides_next_to_nothing_never_pays():
 
 
 def test_a_device_changes_seconds_and_prices_but_no_speed_up():
-    on_a100 = rows(Scenario(PART3.footprint))
-    on_t4 = rows(Scenario(PART3.footprint, DEVICES["T4"]))
+    on_a100 = rows(CostSetup(PART3.footprint))
+    on_t4 = rows(CostSetup(PART3.footprint, DEVICES["T4"]))
     assert [r.speedup for r in on_a100] == [r.speedup for r in on_t4]
     assert on_t4[0].full_seconds / on_a100[0].full_seconds == pytest.approx(6.37, abs=0.01)
 
@@ -230,3 +230,35 @@ def test_the_result_says_what_it_leaves_out_and_where_its_figures_come_from():
     assert all(device.source for device in DEVICES.values())
     assert {row["batch"] for row in result["rows"]} == {1, 16, 32, 64, 128}
     assert result["pays_from_batch"] == 11
+
+
+def test_a_million_tokens_cost_what_their_steps_take_on_each_machine():
+    setup = dataclasses.replace(
+        PART3, standalone_device=DEVICES["T4"], standalone_batch=8, share=0.25, hop=0.05
+    )
+    (row,) = rows(setup, [32])
+    a100, t4 = setup.device, DEVICES["T4"]
+    masked = 3.09e9 + 32 * 129 * 28_672
+    alone = 3.09e9 + 8 * setup.lengths.standalone * 28_672
+    assert row.sidecar_token_price == pytest.approx(
+        1e6 * masked / a100.bandwidth / 32 * a100.rent / 3600
+    )
+    assert row.standalone_token_price == pytest.approx(
+        1e6 * alone / t4.bandwidth / 8 * t4.rent / 3600
+    )
+    told = as_dict(setup, [row])["rows"][0]
+    for side in ("sidecar", "standalone"):
+        lists, articles = (told[f"usd_per_million{of}"][side] for of in ("", "_articles"))
+        assert articles == pytest.approx(0.25 * lists)
+
+
+def test_the_hop_is_time_of_the_standalone_alone():
+    near, far = (rows(dataclasses.replace(PART3, hop=hop), [1])[0] for hop in (0.0, 0.08))
+    assert far.standalone_seconds - near.standalone_seconds == pytest.approx(0.08)
+    assert far.sidecar_seconds == near.sidecar_seconds
+    assert near.sidecar_seconds > PART3.lengths.tags * near.masked_seconds
+
+
+def test_without_a_batch_or_machine_of_its_own_the_standalone_has_the_sidecars():
+    same = dataclasses.replace(PART3, standalone_device=PART3.device, standalone_batch=16)
+    assert rows(same, [16]) == rows(PART3, [16])

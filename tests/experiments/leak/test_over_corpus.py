@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+from itertools import cycle
 
 import pytest
 
@@ -24,9 +25,11 @@ ARTICLES = {
 SUMMARY = "A mayor opened a bridge."
 
 
-def filled() -> CorpusLeaks:
+def filled(articles: int = 2) -> CorpusLeaks:
+    """The two articles in turn, as many as are wanted."""
     leaks = CorpusLeaks(SETTINGS)
-    for name, (text, attended) in ARTICLES.items():
+    for n, (key, (text, attended)) in zip(range(articles), cycle(ARTICLES.items()), strict=False):
+        name = key if n < len(ARTICLES) else f"{key}-{n}"
         leaks.add(Forced(Document(name, text), SUMMARY, (1,)))
         for condition, lists in (("attended", attended), ("masked", [("bridge",), ("mayor",)])):
             for row, tags in enumerate(lists):
@@ -42,16 +45,39 @@ def test_tags_only_in_the_document_are_pooled_over_articles():
     assert attended["tags_in_neither"] == 1
     assert attended["tag_rate"] == pytest.approx(3 / 7)
     assert (attended["samples"], attended["leaks"], attended["watched"]) == (4, 3, 1)
-    assert (masked["tags"], masked["tag_rate"], masked["tag_ci95"]) == (4, 0.0, [0.0, 0.0])
+    assert (masked["tags"], masked["tag_rate"]) == (4, 0.0)
 
 
-def test_intervals_come_from_drawing_articles_and_differences_are_paired():
+def test_two_articles_are_too_few_for_an_interval():
     result = filled().as_dict()
-    # Drawn again, the two articles are one and one, or twice the same.
-    assert result["conditions"]["attended"]["tag_ci95"] == pytest.approx([1 / 3, 2 / 4])
+    assert result["conditions"]["attended"]["tag_ci95"] is None
+    assert result["conditions"]["attended"]["ci95"] is None
     paired = result["differences"]["attended - masked"]
     assert paired["difference"] == pytest.approx(3 / 7)
-    assert paired["ci95"] == pytest.approx([1 / 3, 2 / 4])
+    assert paired["ci95"] is None
+
+
+def test_no_leak_in_any_article_is_an_upper_bound_by_articles():
+    result = filled(articles=10).as_dict()
+    masked = result["conditions"]["masked"]
+    assert (masked["tags"], masked["tag_rate"]) == (20, 0.0)
+    assert masked["tag_ci95"] == pytest.approx([0.0, 1 - 0.025 ** (1 / 10)])
+    low, high = result["differences"]["attended - masked"]["ci95"]
+    assert low < result["differences"]["attended - masked"]["difference"] < high
+
+
+def test_an_article_without_tags_is_not_one_of_the_documents():
+    leaks = filled(articles=3)
+    wanted = leaks.as_dict()
+    leaks.add(Forced(Document("silent", "Oslo."), SUMMARY, (1,)))
+    for condition in SETTINGS.conditions:
+        for row in range(2):
+            leaks.add(Sampled("silent", condition, Sample(row, (), "", ())))
+    result = leaks.as_dict()
+    assert (result["documents"], result["without_tags"]) == (3, 1)
+    for name, found in result["conditions"].items():
+        assert found["documents"] == 3
+        assert found["tag_ci95"] == wanted["conditions"][name]["tag_ci95"]
 
 
 def test_an_article_that_was_left_in_the_middle_does_not_count():

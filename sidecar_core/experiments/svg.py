@@ -1,4 +1,4 @@
-"""Figures of the tag experiments as SVG: a file of its own, or a piece of a page.
+"""Charts as SVG, for a file of its own or a piece of a page: lines, and dots with intervals.
 
 Colours are Okabe and Ito's, taken from the page's where there is one (`var(--…)` with a fallback);
 every meaning has a form beside its colour.
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.files import save_text
@@ -29,20 +28,6 @@ class Line:
     points: tuple[tuple[float, float], ...]
     colour: str
     form: str = ""
-
-
-def leak_figure(result: dict[str, Any]) -> str:
-    """The share of leaking samples under every condition with its interval; for a corpus the share
-    of leaking tags."""
-    per_tag = any("tag_rate" in found for found in result["conditions"].values())
-    keys = ("tag_rate", "tag_ci95") if per_tag else ("rate", "ci95")
-    rows = [
-        (name, found[keys[0]], found[keys[1]])
-        for name, found in result["conditions"].items()
-        if found[keys[0]] is not None
-    ]
-    title = "Tags" if per_tag else "Samples with a tag"
-    return intervals(f"{title} that only the document holds", rows)
 
 
 def intervals(title: str, rows: Sequence[tuple[str, float, Sequence[float] | None]]) -> str:
@@ -69,22 +54,6 @@ def intervals(title: str, rows: Sequence[tuple[str, float, Sequence[float] | Non
         parts.append(_text(WIDTH - right + 14, y + 4, f"{rate:.1%}", weight=600))
     spoken = "; ".join(f"{name} {rate:.1%}" for name, rate, _ in rows)
     return _svg(parts, bottom + 28, f"{title}: {spoken}")
-
-
-def cost_figure(rows: Sequence[dict[str, Any]], measured: Sequence[dict[str, Any]] = ()) -> str:
-    """Speed-up of a decode step by document masking against the batch; where this machine was
-    measured, that and the model of it instead."""
-
-    def points(found: Sequence[dict[str, Any]], key: str) -> tuple[tuple[float, float], ...]:
-        return tuple((float(row["batch"]), float(row[key])) for row in found)
-
-    drawn = [Line("modelled", points(rows, "speedup"), BLUE)]
-    if measured:
-        drawn = [
-            Line("modelled", points(measured, "modelled_speedup"), BLUE, "6 5"),
-            Line("measured here", points(measured, "speedup"), VERMILION),
-        ]
-    return lines("Speed-up of a decode step without the document", "batch", drawn)
 
 
 def lines(title: str, x_label: str, drawn: Sequence[Line]) -> str:
@@ -134,9 +103,9 @@ def save_figure(svg: str, path: Path) -> None:
     save_text(path, svg)
 
 
-def check_figure_path(path: Path) -> None:
+def check_figure_path(path: Path | None) -> None:
     """SidecarError for a kind of file that figures are not written as."""
-    if path.suffix.lower() != ".svg":
+    if path and path.suffix.lower() != ".svg":
         raise SidecarError(f"{path} is not an .svg file; figures are written as these.")
 
 

@@ -7,8 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.experiments.cost.figure import cost_figure
 from sidecar_core.experiments.cost.model import PART3, as_dict, rows
-from sidecar_core.experiments.tag_figures import cost_figure, intervals, leak_figure, save_figure
+from sidecar_core.experiments.leak.figure import leak_figure
+from sidecar_core.experiments.svg import intervals, save_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 
