@@ -17,7 +17,7 @@ from sidecar_core.settings import RunSettings
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine
     from sidecar_core.experiments.corpus import Corpus
-    from sidecar_core.experiments.cost.model import Lengths, Scenario
+    from sidecar_core.experiments.cost.model import CostSetup, Lengths
     from sidecar_core.experiments.judge.judge import ModelJudge
     from sidecar_core.models.pair import LoadedModel
 
@@ -230,11 +230,11 @@ def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
     return _shown(result, tag_tables.cost_text, arguments)
 
 
-def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scenario:
+def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> CostSetup:
     import dataclasses
 
     from sidecar_core.experiments.cost.devices import device_named, footprint_of, shape_of_spec
-    from sidecar_core.experiments.cost.model import Scenario
+    from sidecar_core.experiments.cost.model import CostSetup
     from sidecar_core.models.sources import choose
 
     device = device_named(arguments.device_name or "A100")
@@ -251,7 +251,7 @@ def _scenario(arguments: argparse.Namespace, model: LoadedModel | None) -> Scena
             precision = "fp32" if device.name == "laptop CPU" else "bf16"
         footprint = shape_of_spec(spec.draft).footprint(precision)
     apart = arguments.standalone_device
-    return Scenario(
+    return CostSetup(
         footprint,
         device,
         _lengths(arguments),

@@ -21,7 +21,7 @@ from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.prefix import prefill
 from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.cost.devices import Device, footprint_of
-from sidecar_core.experiments.cost.model import Lengths, Scenario, rows
+from sidecar_core.experiments.cost.model import CostSetup, Lengths, rows
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Segment
 
@@ -134,7 +134,7 @@ def beside_model(
 ) -> list[dict[str, Any]]:
     """Measured steps, and what the cost model says for a machine of that bandwidth."""
     here = Device("this machine", bandwidth, 1.0, 0.0, "measured")
-    scenario = Scenario(footprint_of(model), here, lengths)
+    scenario = CostSetup(footprint_of(model), here, lengths)
     return [
         {
             "batch": m.batch,

@@ -84,7 +84,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class CostSetup:
     """Everything a cost depends on. `idle` is the share of its time in which the standalone's
     machine waits, `network` US dollars for carrying a million lists there and back (by default
     4 kB each at 0.09 a GB), `worth` the speed-up from which masking is said to pay."""
@@ -97,7 +97,7 @@ class Scenario:
     network: float = 0.36
     worth: float = 0.05
 
-    def validate(self) -> Scenario:
+    def validate(self) -> CostSetup:
         """Itself, or SidecarError."""
         self.lengths.validate()
         if not 0 <= self.idle < 1:
@@ -125,7 +125,7 @@ class Row:
     standalone_price: float
 
 
-def rows(scenario: Scenario, batches: Sequence[int] = BATCHES) -> list[Row]:
+def rows(scenario: CostSetup, batches: Sequence[int] = BATCHES) -> list[Row]:
     """The table. Raises SidecarError for impossible lengths, shares or batches."""
     scenario.validate()
     if not batches or not all(1 <= batch <= 100_000 for batch in batches):
@@ -133,7 +133,7 @@ def rows(scenario: Scenario, batches: Sequence[int] = BATCHES) -> list[Row]:
     return [_row(scenario, batch) for batch in batches]
 
 
-def _row(scenario: Scenario, batch: int) -> Row:
+def _row(scenario: CostSetup, batch: int) -> Row:
     device, lengths = scenario.device, scenario.lengths
     apart = scenario.standalone_device or device
     full = step_bytes(scenario.footprint, lengths.full, batch)
@@ -164,7 +164,7 @@ def step_bytes(footprint: Footprint, columns: int, batch: int) -> float:
     return footprint.weights + batch * columns * footprint.column
 
 
-def pays_from(scenario: Scenario) -> int | None:
+def pays_from(scenario: CostSetup) -> int | None:
     """The smallest batch at which masking speeds a step up by `worth`; None: at no batch.
 
     (W + B·F) / (W + B·M) ≥ 1 + worth, solved for B.
@@ -177,7 +177,7 @@ def pays_from(scenario: Scenario) -> int | None:
     return max(1, int(-(-batch // 1)))
 
 
-PART3 = Scenario(
+PART3 = CostSetup(
     footprint=Footprint("Qwen2.5-1.5B-Instruct", "bf16", 1_543_714_304, 3.09e9, 28_672),
     device=dataclasses.replace(DEVICES["A100"], bandwidth=2e12),
     lengths=Lengths(full=628, masked=129),
@@ -185,7 +185,7 @@ PART3 = Scenario(
 """The reference's example: 3.09 GB of weights, 18 MB of cache with the document, 3.7 MB without."""
 
 
-def as_dict(scenario: Scenario, table: Sequence[Row]) -> dict[str, Any]:
+def as_dict(scenario: CostSetup, table: Sequence[Row]) -> dict[str, Any]:
     """The result object of `cost --json`."""
     footprint, device = scenario.footprint, scenario.device
     return {

@@ -22,8 +22,8 @@ from sidecar_core.experiments.cost.devices import (
 from sidecar_core.experiments.cost.model import (
     LEAVES_OUT,
     PART3,
+    CostSetup,
     Lengths,
-    Scenario,
     as_dict,
     pays_from,
     rows,
@@ -128,7 +128,7 @@ def test_a_loaded_model_weighs_what_its_tensors_and_its_cache_weigh():
     assert footprint.weights == model.weight_bytes - looked_up.nbytes
 
 
-ROUND = Scenario(
+ROUND = CostSetup(
     footprint=Footprint("round", "bf16", parameters=1_000, weights=2_000.0, column=10.0),
     device=dataclasses.replace(DEVICES["A100"], bandwidth=100.0, flops=4_000.0, rent=3.6),
     standalone_device=dataclasses.replace(DEVICES["T4"], bandwidth=50.0, flops=1_000.0, rent=1.8),
@@ -163,8 +163,8 @@ def test_masking_that_hides_next_to_nothing_never_pays():
 
 
 def test_a_device_changes_seconds_and_prices_but_no_speed_up():
-    on_a100 = rows(Scenario(PART3.footprint))
-    on_t4 = rows(Scenario(PART3.footprint, DEVICES["T4"]))
+    on_a100 = rows(CostSetup(PART3.footprint))
+    on_t4 = rows(CostSetup(PART3.footprint, DEVICES["T4"]))
     assert [r.speedup for r in on_a100] == [r.speedup for r in on_t4]
     assert on_t4[0].full_seconds / on_a100[0].full_seconds == pytest.approx(6.37, abs=0.01)
 
