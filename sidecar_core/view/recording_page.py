@@ -44,7 +44,7 @@ STAGES = {
     None: "The models read the prompt.",
     "prefill": "The models read the prompt.",
     "summary": "The draft proposes tokens, the target judges them.",
-    "tagging": "The sidecar writes, then the standalone tagger.",
+    "tagging": "The sidecar and the standalone tagger take turns.",
     "done": "Done.",
 }
 

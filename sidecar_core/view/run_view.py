@@ -112,7 +112,7 @@ class LiveRun:
                 share = report.emitted / self.settings.max_tokens
                 return status("The draft proposes tokens, the target judges them.", "busy", share)
             case "tagging":
-                return status("The sidecar writes, then the standalone tagger.", "busy")
+                return status("The sidecar and the standalone tagger take turns.", "busy")
             case _:
                 model, progress = next(reversed(report.prefill.items()), ("target", None))
                 share = progress.done / progress.total if progress and progress.total else 0.0
