@@ -1,4 +1,4 @@
-"""Opens the page, as `sidecar app` does; Hugging Face Spaces starts this file."""
+"""Serves the page, as `sidecar app` does; Hugging Face Spaces starts this file."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@
     size: (button) => {
       const on = root.classList.toggle("presentation");
       button.setAttribute("aria-pressed", on);
-      window.dispatchEvent(new Event("resize")); // the chart looks for its room again
+      window.dispatchEvent(new Event("resize")); // the chart adapts to the new size
     },
     recordings: () => {
       const shelf = document.getElementById("recordings");
@@ -117,7 +117,7 @@
     if (event.target.type === "file" && event.target.closest("#recordings")) toOutput();
   });
 
-  // Start is disabled while a run goes on: who pressed it by key goes on at Stop, and comes back.
+  // Start is disabled during a run: after a key press, move the focus to Stop, and back afterwards.
   let keyed = false;
   document.addEventListener("keydown", (event) => {
     keyed = document.activeElement?.id === "start" && [" ", "Enter"].includes(event.key);
@@ -132,9 +132,9 @@
     }
   }).observe(root, { attributes: true, attributeFilter: ["disabled"], subtree: true });
 
-  // The view follows the stream only while the reader is at its end.
+  // Follow the stream only while the reader is at its end.
   let pinned = true;
-  let end = 0; // where it was put last; a reader above it has moved, whose event may still come
+  let end = 0; // the last position set here; above it, the reader has scrolled, even if the event is still to come
   document.addEventListener(
     "scroll",
     (event) => {
@@ -153,7 +153,7 @@
     end = box.scrollTop;
   }).observe(root, { childList: true, subtree: true, characterData: true });
 
-  // Touch has no hovering: a tap on anything with a title shows it for a moment.
+  // Touch has no hovering: a tap on an element with a title shows the title for a moment.
   document.addEventListener("pointerup", (event) => {
     if (event.pointerType === "mouse") return;
     const marked = event.target.closest("#board [title], #below [title]");

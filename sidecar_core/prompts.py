@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import BadInput, SidecarError
 from sidecar_core.settings import MAX_ARTICLE_CHARS, MAX_ARTICLE_TOKENS
 
 if TYPE_CHECKING:
@@ -187,38 +187,53 @@ def is_blank(text: str) -> bool:
     return all(ch in BLANKS or unicodedata.category(ch)[0] in "ZCM" for ch in text)
 
 
-def article_key(article: str) -> str:
-    """Names an article without keeping it."""
-    return hashlib.sha256(clean(article).encode()).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Article:
+    """An article, cleaned once (see `clean`), and the key that names its text without holding it.
+
+    >>> Article.of(" A fire. ") == Article.of("A fire.")
+    True
+    """
+
+    text: str
+    key: str
+
+    @classmethod
+    def of(cls, text: str) -> Article:
+        """`text` cleaned, whatever its length."""
+        cleaned = clean(text)
+        return cls(cleaned, hashlib.sha256(cleaned.encode()).hexdigest())
 
 
-def check_text(text: str) -> str:
-    """The cleaned article (see `clean`). Raises SidecarError for text that is empty or blank, or
-    longer than MAX_ARTICLE_CHARS characters: what can be told without a tokenizer."""
+def check_text(text: str | Article) -> Article:
+    """The article, checked as far as that needs no tokenizer. Raises BadInput for text that is
+    empty, blank or longer than MAX_ARTICLE_CHARS characters."""
+    if isinstance(text, Article):
+        return text
     if not isinstance(text, str):
-        raise SidecarError("The article must be text.")
+        raise BadInput("The article must be text.")
     if len(text) > MAX_ARTICLE_CHARS:
-        raise SidecarError(
+        raise BadInput(
             f"The article has {len(text):,} characters; the limit is {MAX_ARTICLE_CHARS:,}. "
-            "Take a shorter one."
+            "Use a shorter one."
         )
-    article = clean(text)
-    if is_blank(article):
-        raise SidecarError("The article is empty; it needs some text.")
+    article = Article.of(text)
+    if is_blank(article.text):
+        raise BadInput("The article is empty. Provide some text.")
     return article
 
 
-def check_article(text: str, builder: PromptBuilder, limit: int) -> str:
-    """The same, and known to have at most `limit` tokens; SidecarError for more. Nothing is cut:
-    `builder.first_tokens` does that for those who ask for it."""
+def check_article(text: str | Article, builder: PromptBuilder, limit: int) -> Article:
+    """The article, checked to have at most `limit` tokens; BadInput for more. Nothing is cut
+    here: `builder.first_tokens` cuts on request."""
     article = check_text(text)
     if limit < 1:
-        raise SidecarError(
+        raise BadInput(
             "The models have no room for an article beside this task's instruction, its answer "
             "and the summary; shorten the instruction, or ask for fewer tokens."
         )
-    if (tokens := len(builder.plain(article))) > limit:
-        raise SidecarError(
+    if (tokens := len(builder.plain(article.text))) > limit:
+        raise BadInput(
             f"The article has {tokens:,} tokens; the limit is {limit:,}. "
             f"Shorten it, or choose to use only its first {limit:,} tokens."
         )

@@ -1,14 +1,14 @@
 """The fold over a run's events: every figure that the page, the command line and exports show.
 
-`RunReport.add(event)` takes the events in order, at any moment the properties are the figures so
-far. A ratio is None before anything was judged: shown as "–", never as 0, 100 % or NaN.
+`RunReport.add(event)` takes the events in order. At any moment the properties are the figures so
+far. A ratio is None until something was judged: it is shown as "–", never as 0, 100 % or NaN.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from sidecar_core.events import (
     DraftLost,
@@ -31,24 +31,48 @@ from sidecar_core.events import (
     TokenRejected,
 )
 
+Ending = Literal["finished", "stopped", "timed_out", "failed"]
+"""How a run ended. A summary that was cut at its token limit is finished all the same."""
+
 
 def ratio(part: float, whole: float) -> float | None:
-    """`part / whole`, or None where there is no whole yet."""
+    """`part / whole`, or None if `whole` is 0."""
     return part / whole if whole else None
 
 
 def shown(value: float | None, digits: int = 3) -> str:
-    """A ratio as text; "–" where there is none."""
+    """A ratio as text; "–" if it is None."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 @dataclass(slots=True)
 class PlaceCount:
-    """How the tokens at one place of the draft block fared."""
+    """Counts for the tokens at one place of the draft block."""
 
     drafted: int = 0
     judged: int = 0
     accepted: int = 0
+
+
+@dataclass(slots=True)
+class RoundTally:
+    """Counts for one round; `alpha` is the mean overlap over the run up to its end, None as long
+    as the round has no overlap."""
+
+    drafted: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    bonus: int = 0
+    alpha: float | None = None
+
+    @property
+    def judged(self) -> int:
+        return self.accepted + self.rejected
+
+
+def alphas(rounds: Sequence[RoundTally]) -> list[tuple[int, float]]:
+    """(round, α so far) for the rounds in which something was judged."""
+    return [(n, r.alpha) for n, r in enumerate(rounds) if r.alpha is not None]
 
 
 @dataclass(slots=True)
@@ -83,20 +107,21 @@ class RunReport:
     text: str = ""
     ids: list[int] = field(default_factory=list)
     overlaps: list[float] = field(default_factory=list)
-    rounds: int = 0
+    rounds: list[RoundTally] = field(default_factory=list)
     drafted: int = 0
     accepted: int = 0
     rejected: int = 0
     places: list[PlaceCount] = field(default_factory=list)
-    alpha_by_round: list[tuple[int, float]] = field(default_factory=list)
     summary_started: float | None = None
     last_token_seconds: float | None = None
     tasks: dict[str, dict[str, TaggerReport]] = field(default_factory=dict)
     summary: SummaryFinished | None = None
     finished: RunFinished | None = None
     draft_lost: str | None = None
-    """Why the target went on alone, if it did."""
+    """Why the target continued alone, if it did."""
     error: str | None = None
+    timed_out: bool = False
+    """Set by a host whose time limit stopped the run: the events only say "cancelled"."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> RunReport:
@@ -119,19 +144,25 @@ class RunReport:
             case DraftLost():
                 self.draft_lost = event.why
             case RoundStarted():
-                self.rounds = event.round + 1
+                self.rounds.append(RoundTally())
             case TokenDrafted():
                 self.drafted += 1
+                self._round.drafted += 1
                 self._place(event.place).drafted += 1
             case TokenAccepted():
                 self.accepted += 1
+                self._round.accepted += 1
                 self._judged(event)
                 self._place(event.place).accepted += 1
                 self._emit(event)
             case TokenRejected():
                 self.rejected += 1
+                self._round.rejected += 1
                 self._judged(event)
-            case TokenCorrected() | TokenBonus():
+            case TokenCorrected():
+                self._emit(event)
+            case TokenBonus():
+                self._round.bonus += 1
                 self._emit(event)
             case TagText():
                 self._tagger(event).text += event.text
@@ -151,6 +182,12 @@ class RunReport:
         return self.tasks.setdefault(event.task, _taggers())[event.tagger]
 
     @property
+    def _round(self) -> RoundTally:
+        if not self.rounds:  # events of a run whose beginning is missing
+            self.rounds.append(RoundTally())
+        return self.rounds[-1]
+
+    @property
     def taggers(self) -> dict[str, TaggerReport]:
         """Both taggers of the first task."""
         return next(iter(self.tasks.values()), None) or _taggers()
@@ -164,16 +201,23 @@ class RunReport:
         self._place(event.place).judged += 1
         if event.overlap is not None:
             self.overlaps.append(event.overlap)
-            point = (event.round, sum(self.overlaps) / len(self.overlaps))
-            if self.alpha_by_round and self.alpha_by_round[-1][0] == event.round:
-                self.alpha_by_round[-1] = point
-            else:
-                self.alpha_by_round.append(point)
+            self._round.alpha = self.alpha
 
     def _emit(self, event: TokenAccepted | TokenCorrected | TokenBonus) -> None:
         self.ids.append(event.id)
         self.text += event.text
         self.last_token_seconds = event.seconds
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the run ended, None while it has not."""
+        if self.error is not None:
+            return "failed"
+        if self.finished is None:
+            return None
+        if self.finished.reason == "cancelled":
+            return "timed_out" if self.timed_out else "stopped"
+        return "finished"
 
     @property
     def many(self) -> bool:
@@ -190,12 +234,17 @@ class RunReport:
 
     @property
     def target_passes(self) -> int:
-        return self.summary.target_passes if self.summary else self.rounds
+        return self.summary.target_passes if self.summary else len(self.rounds)
 
     @property
     def alpha(self) -> float | None:
         """Mean overlap over the judged positions."""
         return ratio(sum(self.overlaps), len(self.overlaps))
+
+    @property
+    def alpha_by_round(self) -> list[tuple[int, float]]:
+        """(round, α so far) for the rounds in which something was judged."""
+        return alphas(self.rounds)
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -237,6 +286,7 @@ class RunReport:
             "tokens_per_second": self.tokens_per_second,
             "acceptance_by_place": [ratio(p.accepted, p.judged) for p in self.places],
             "finish_reason": self.summary.reason if self.summary else None,
+            "ending": self.ending,
             **({"error": self.error} if self.error else {}),
             **({"draft_lost": self.draft_lost} if self.draft_lost else {}),
             **_as_dict(self.taggers),

@@ -1,6 +1,6 @@
-"""Five settings to show one after the other.
+"""Five combinations of settings, to be shown one after the other.
 
-A scenario changes the draft prompt and the two toggles only; everything else stays as it was set.
+A scenario changes the draft prompt and the two toggles only; all other settings stay.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from sidecar_core.settings import DraftPrompt, RunSettings
 
-FREE = ("draft_prompt", "suffix_masking", "document_masking")
-"""What a scenario sets."""
+CHANGED = ("draft_prompt", "suffix_masking", "document_masking")
+"""The settings that a scenario changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`look` says what to watch while it runs."""
+    """`key` names it in links and recordings; `look` says what to look at while it runs."""
 
     key: str
     title: str
@@ -36,41 +36,45 @@ class Scenario:
 
 SCENARIOS = (
     Scenario(
-        "plain",
-        "Plain speculation",
-        "Draft and target read the same prompt. Watch α settle: it is the mark to beat.",
+        "identical",
+        "Identical prompts",
+        "Draft and target read the same prompt. This α is the baseline.",
         "identical",
         True,
         True,
     ),
     Scenario(
-        "visible",
-        "Suffix in sight",
-        "The draft also reads “then output hashtags”; the target does not. Watch α fall.",
+        "suffix-visible",
+        "Suffix visible",
+        "The draft also reads “then output hashtags”; the target does not. "
+        "Compare α with the baseline.",
         "compound",
         False,
         True,
     ),
     Scenario(
-        "masked",
+        "suffix-masked",
         "Suffix masked",
-        "The suffix is hidden until the summary is done. Watch α come back.",
+        "The draft does not see the suffix until the summary is finished. "
+        "Compare α with the first two runs.",
         "compound",
         True,
         True,
     ),
     Scenario(
-        "leaky",
-        "Tags see the document",
-        "The tagger still attends to the article. Watch for a tag that the summary does not hold.",
+        "document-attended",
+        "Document attended",
+        "The draft still sees the article while it writes tags. "
+        "Look for tags that are not in the summary.",
         "compound",
         True,
         False,
     ),
     Scenario(
-        "grounded",
+        "document-masked",
         "Document masked",
-        "The tagger sees the summary only. Watch the tags keep to it, on a smaller cache.",
+        "The draft does not see the article while it writes tags. "
+        "Compare the tags and the size of the cache.",
         "compound",
         True,
         True,
@@ -78,3 +82,17 @@ SCENARIOS = (
 )
 
 BY_KEY = {scenario.key: scenario for scenario in SCENARIOS}
+
+EARLIER_KEYS = {
+    "plain": "identical",
+    "visible": "suffix-visible",
+    "masked": "suffix-masked",
+    "leaky": "document-attended",
+    "grounded": "document-masked",
+}
+"""Keys in links and recordings of earlier versions → the keys of today."""
+
+
+def find_scenario(key: str) -> Scenario | None:
+    """The scenario with that key of this or an earlier version; None if there is none."""
+    return BY_KEY.get(EARLIER_KEYS.get(key, key))

@@ -1,4 +1,4 @@
-"""What a visitor can choose for a run, with its limits: the only place that knows them."""
+"""The settings of a run and their limits. Both are defined here and nowhere else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sidecar_core.errors import SidecarError, quoted
+from sidecar_core.errors import BadInput, quoted
 from sidecar_core.text import has_half_characters
 
 DraftPrompt = Literal["compound", "identical", "unrelated"]
@@ -14,7 +14,7 @@ Positions = Literal["natural", "rebased"]
 Precision = Literal["fp32", "bf16", "int8"]
 
 PRECISIONS = ("auto", *get_args(Precision))
-"""What `--precision` takes."""
+"""What a pair can be asked to load in; "auto" lets the machine decide."""
 
 MAX_ARTICLE_CHARS = 200_000
 """Longer text is refused before it is tokenised."""
@@ -48,12 +48,12 @@ RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """One run's settings. `validate()` raises SidecarError; everything downstream trusts them.
+    """One run's settings. `validate()` raises BadInput; everything downstream trusts them.
 
-    `gamma` tokens are drafted per round (0: the target decodes alone), or, if `adaptive`, as many
-    as pay best by the acceptance and the cost of passes measured so far. `top_k` 0 and `top_p` 1
-    switch those filters off; `temperature` 0 is greedy. `task` names a sidecar task; the task
-    "free" is made of `task_suffix` and `task_cue`.
+    `gamma` tokens are drafted per round (0: plain decoding by the target alone); if `adaptive`, γ
+    is chosen from the acceptance and the speed measured so far. `top_k` 0 and `top_p` 1 switch
+    those filters off; `temperature` 0 is greedy. `task` names a sidecar task; the task "free" is
+    made of `task_suffix` and `task_cue`.
     """
 
     draft_prompt: DraftPrompt = "compound"
@@ -73,7 +73,7 @@ class RunSettings:
     task_cue: str = ""
 
     def validate(self) -> RunSettings:
-        """Itself, or SidecarError naming the field, its value and its limits."""
+        """Itself, or BadInput naming the field, its value and its limits."""
         for name, limits in RANGES.items():
             _check_number(name, getattr(self, name), limits)
         for name, choices in (
@@ -81,29 +81,27 @@ class RunSettings:
             ("positions", get_args(Positions)),
         ):
             if (value := getattr(self, name)) not in choices:
-                raise SidecarError(
-                    f"{name} is {quoted(value)}; choose one of {', '.join(choices)}."
-                )
+                raise BadInput(f"{name} is {quoted(value)}; choose one of {', '.join(choices)}.")
         for name in ("suffix_masking", "document_masking", "adaptive"):
             if not isinstance(value := getattr(self, name), bool):
-                raise SidecarError(f"{name} is {quoted(value)}; it must be true or false.")
+                raise BadInput(f"{name} is {quoted(value)}; it must be true or false.")
         if not isinstance(self.draft_text, str) or len(self.draft_text) > 4_000:
-            raise SidecarError("The draft text must be text of at most 4,000 characters.")
+            raise BadInput("The draft text must be text of at most 4,000 characters.")
         if self.draft_prompt == "unrelated" and not self.draft_text.strip():
-            raise SidecarError("An unrelated draft prompt needs some text; type a few words.")
+            raise BadInput("An unrelated draft prompt needs some text; type a few words.")
         if not isinstance(self.task, str):
-            raise SidecarError("The task must be given by its name.")
+            raise BadInput("The task must be given by its name.")
         _check_characters("The task's name", self.task)
         _check_characters("The draft text", self.draft_text)
         for name in ("task_suffix", "task_cue"):
             value = getattr(self, name)
             if not isinstance(value, str) or len(value) > MAX_TASK_CHARS:
-                raise SidecarError(
+                raise BadInput(
                     f"The task's {name[5:]} must be text of at most {MAX_TASK_CHARS:,} characters."
                 )
             _check_characters(f"The task's {name[5:]}", value)
         if self.task == "free" and not self.task_suffix.strip():
-            raise SidecarError("A task of your own needs an instruction; type a sentence.")
+            raise BadInput("A task of your own needs an instruction; type a sentence.")
         return self
 
     def as_dict(self) -> dict[str, Any]:
@@ -113,15 +111,15 @@ class RunSettings:
 def _check_characters(what: str, text: str) -> None:
     """Refuses what could be run but not be saved and read again."""
     if has_half_characters(text):
-        raise SidecarError(f"{what} holds half a character (a lone surrogate); type it again.")
+        raise BadInput(f"{what} holds half a character (a lone surrogate); type it again.")
 
 
 def _check_number(name: str, value: Any, limits: Range) -> None:
     span = f"from {limits.low:g} to {limits.high:,.10g}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number:
-        raise SidecarError(f"{name} is {quoted(value)}; it must be a number {span}.")
+        raise BadInput(f"{name} is {quoted(value)}; it must be a number {span}.")
     if not limits.low <= value <= limits.high:  # never so for NaN, and safe for huge integers
-        raise SidecarError(f"{name} is {quoted(value)}; it must be {span}.")
+        raise BadInput(f"{name} is {quoted(value)}; it must be {span}.")
     if limits.integer and value != int(value):
-        raise SidecarError(f"{name} is {quoted(value)}; it must be a whole number {span}.")
+        raise BadInput(f"{name} is {quoted(value)}; it must be a whole number {span}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -16,12 +17,13 @@ from typing import Any
 
 import pytest
 
+from sidecar_core.examples import Example
 from sidecar_core.host.model_host import ModelHost
-from sidecar_core.page.examples import Example
 from sidecar_core.page.page import build_demo, launch_arguments
 from sidecar_core.server.launch import server_arguments
 from sidecar_core.server.options import Options, parse
-from tests.page.runs import ScriptedEngine
+from tests.hosts import host_of
+from tests.runs import ScriptedEngine
 
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -47,6 +49,24 @@ def options(**changes: Any) -> Options:
     return dataclasses.replace(parse([], {}), port=free_port(), **changes)
 
 
+@contextlib.contextmanager
+def page_of(host: ModelHost, *arguments: Any, **launch: Any) -> Iterator[str]:
+    """The address of the page over `host`; `arguments` are further ones of `build_demo`."""
+    demo = build_demo(host, *arguments)
+    try:
+        _, url, _ = demo.launch(
+            server_name="127.0.0.1",
+            server_port=free_port(),
+            prevent_thread_lock=True,
+            quiet=True,
+            **launch_arguments(),
+            **launch,
+        )
+        yield url
+    finally:
+        demo.close(verbose=False)
+
+
 class Served:
     """The page in this process, over a scripted engine that a test may change.
 
@@ -55,8 +75,7 @@ class Served:
 
     def __init__(self, options: Options, recordings: Path = ROOT / "assets" / "recordings") -> None:
         self.engine = ScriptedEngine()
-        self.host = host = ModelHost(lambda progress: (self.engine, "a scripted engine"))
-        host.start()
+        self.host = host = host_of(self.engine)
         examples = (
             Example("The plant", "The plant closed. The Broken Arrow line is gone."),
             Example("Other", "Some other article."),

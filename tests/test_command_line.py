@@ -17,7 +17,7 @@ from sidecar_core.events import RunFailed, to_json
 from sidecar_core.models import loading
 from sidecar_core.settings import MAX_ARTICLE_CHARS
 from tests.faults import before_each_pass, failing
-from tests.page.runs import whole_run
+from tests.runs import whole_run
 from tests.test_files import FULL, needs_full_disk
 from tests.tiny_pair import tiny_engine
 

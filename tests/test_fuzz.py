@@ -28,10 +28,10 @@ from sidecar_core.events import (
     to_json,
 )
 from sidecar_core.experiments.corpus import read_jsonl as read_articles
-from sidecar_core.page.controls import ORDER, settings_of
-from sidecar_core.page.examples import read_upload
+from sidecar_core.page.controls import SETTINGS, RunInputs
+from sidecar_core.page.edge import read_upload
 from sidecar_core.page.links import FIELDS, from_query, to_query
-from sidecar_core.prompts import PromptBuilder, check_article
+from sidecar_core.prompts import Article, PromptBuilder, check_article
 from sidecar_core.report import RunReport, TaggerReport
 from sidecar_core.settings import RANGES, RunSettings
 from sidecar_core.view import render
@@ -107,7 +107,7 @@ def test_an_article_is_refused_in_words_or_is_a_prompt_of_bounded_length(text: s
     article = in_words(lambda: check_article(text, BUILDER, 200))
     if article is None:
         return
-    prompt = BUILDER.article(article, " Tags.")
+    prompt = BUILDER.article(article.text, " Tags.")
     assert 0 < len(prompt.segment("document")) <= 200
     assert not SPECIAL_IDS & set(prompt.segment("document").ids)
     assert sum(length for _, length in prompt.lengths) == len(prompt)
@@ -142,9 +142,9 @@ def test_any_json_for_the_settings_is_valid_or_refused_in_words(values: dict[str
 
 
 @steady
-@given(st.lists(json_values, min_size=len(ORDER), max_size=len(ORDER)))
+@given(st.lists(json_values, min_size=len(SETTINGS), max_size=len(SETTINGS)))
 def test_any_json_from_the_pages_controls_is_valid_or_refused_in_words(values: list[Any]) -> None:
-    check_valid(in_words(lambda: settings_of(*values)))
+    check_valid(in_words(lambda: RunInputs("", *values).settings()))
 
 
 @steady
@@ -325,7 +325,7 @@ def test_any_token_is_one_element_of_our_own(event: TokenEvent) -> None:
 @steady
 @given(st.lists(st.one_of(some_event, st.builds(with_markup, token_events, markup)), max_size=6))
 def test_any_order_of_events_is_shown_by_elements_of_our_own(events: list[Event]) -> None:
-    run = LiveRun("doc", RunSettings())
+    run = LiveRun(Article.of("doc"), RunSettings())
     for event in events:
         run.stream.add(event)
     stream = run.stream.value()
@@ -349,7 +349,9 @@ def test_what_taggers_write_is_text(raw: str, summary: str, document: str, tags:
 @given(markup, markup)
 def test_the_status_the_table_of_runs_and_the_map_show_text(words: str, article: str) -> None:
     found = render.status(words)["message"]
-    run = LiveRun(article, RunSettings(draft_prompt="unrelated", draft_text=words or "x"))
+    run = LiveRun(
+        Article.of(article), RunSettings(draft_prompt="unrelated", draft_text=words or "x")
+    )
     table = runs_table([run.record(1)])
     lengths = {"head": 3, "document": len(article), "suffix": 2, "tail": 1}
     assert strange(found, table, attention_map(lengths, run.settings)) == []

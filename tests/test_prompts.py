@@ -205,12 +205,12 @@ def test_too_many_tokens_are_refused_with_count_limit_and_offer(builder: PromptB
     with pytest.raises(SidecarError, match=rf"has {tokens} tokens; the limit is 100\..*first 100"):
         check_article(article, builder, 100)
     cut = builder.first_tokens(clean(article), 100)
-    assert check_article(cut, builder, 100) == cut
+    assert check_article(cut, builder, 100).text == cut
 
 
 def test_an_article_that_fits_exactly_passes(builder: PromptBuilder) -> None:
     article = "The council voted."
-    assert check_article(article, builder, len(builder.plain(article))) == article
+    assert check_article(article, builder, len(builder.plain(article))).text == article
 
 
 def test_an_article_that_is_no_text_is_refused(builder: PromptBuilder) -> None:

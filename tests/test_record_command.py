@@ -17,7 +17,7 @@ from sidecar_core.settings import RunSettings
 from tests.tiny_pair import tiny_engine
 
 EXAMPLE = load_examples()[0]
-NAMES = [f"{EXAMPLE.key}-plain.jsonl", f"{EXAMPLE.key}-visible.jsonl"]
+NAMES = [f"{EXAMPLE.key}-{key}.jsonl" for key in ("identical", "suffix-visible")]
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def loads(monkeypatch, tmp_path) -> list[str]:
 
 
 def record(folder: Path, *more: str) -> int:
-    names = ("--examples", EXAMPLE.key, "--scenarios", "plain,visible")
+    names = ("--examples", EXAMPLE.key, "--scenarios", "identical,suffix-visible")
     return main(["record", "--pair", "tiny", "--out", str(folder), *names, "--json", *more])
 
 
 def test_examples_under_scenarios_become_files_that_can_be_read(loads, tmp_path, capsys) -> None:
     assert record(tmp_path / "new" / "folder") == 0
     assert json.loads(capsys.readouterr().out)["written"] == NAMES
-    for name, key in zip(NAMES, ("plain", "visible"), strict=True):
+    for name, key in zip(NAMES, ("identical", "suffix-visible"), strict=True):
         recording = read_recording((tmp_path / "new" / "folder" / name).read_bytes())
         assert recording.header.scenario == key
         assert recording.header.title == EXAMPLE.title

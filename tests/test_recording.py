@@ -23,7 +23,7 @@ from sidecar_core.events import (
     TokenEvent,
     to_json,
 )
-from sidecar_core.page.edge import told
+from sidecar_core.page.edge import as_gradio_errors
 from sidecar_core.recording import (
     MAX_ARTICLE,
     MAX_BYTES,
@@ -40,7 +40,7 @@ from sidecar_core.recording import (
 )
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
-from tests.page.runs import HOSTILE, one_round, started, whole_run
+from tests.runs import HOSTILE, one_round, started, whole_run
 
 ARTICLE = "The plant closed. <b>The</b> line is gone. 🍦 \u2028 שלום"
 
@@ -51,7 +51,7 @@ def log(events: list[Any]) -> list[str]:
 
 
 def made(**changes: Any) -> Recording:
-    return record(whole_run(**changes), "plain").named("The plant", ARTICLE)
+    return record(whole_run(**changes), "identical").named("The plant", ARTICLE)
 
 
 def lines(**changes: Any) -> list[str]:
@@ -106,7 +106,7 @@ def test_the_header_comes_first_and_says_what_it_is() -> None:
     assert header["recording"] == 1
     assert header["pair"] == "toy"
     assert header["precision"] == "fp32"
-    assert header["scenario"] == "plain"
+    assert header["scenario"] == "identical"
     assert {"python", "torch", "transformers"} <= set(header["software"])
     assert made().header.describe().startswith("pair toy in fp32 on cpu (")
     assert made().header.describe().endswith(header["date"][:10])
@@ -309,6 +309,6 @@ def test_a_recording_of_an_unknown_kind_of_setting_is_text_everywhere() -> None:
     bad[0]["<h1>markup</h1>"] = 1
     with pytest.raises(SidecarError) as error:
         read_recording("\n".join(map(json.dumps, bad)))
-    with pytest.raises(gr.Error) as shown, told():
+    with pytest.raises(gr.Error) as shown, as_gradio_errors():
         raise error.value
     assert "<h1>" not in shown.value.message

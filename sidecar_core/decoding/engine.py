@@ -40,7 +40,13 @@ from sidecar_core.events import (
     TagsSkipped,
 )
 from sidecar_core.models.pair import LoadedModel, Pair
-from sidecar_core.prompts import Prompt, PromptBuilder, check_article, unrelated_prompt
+from sidecar_core.prompts import (
+    Article,
+    Prompt,
+    PromptBuilder,
+    check_article,
+    unrelated_prompt,
+)
 from sidecar_core.settings import MAX_ARTICLE_TOKENS, RunSettings
 from sidecar_core.tasks import SidecarTask, check_tasks, named, task_of
 from sidecar_core.text import TokenStream, whole_text
@@ -107,13 +113,13 @@ class Engine:
         return max(0, min(MAX_ARTICLE_TOKENS, room - frame - settings.max_tokens - longest))
 
     def build_prompts(
-        self, article: str, settings: RunSettings, tasks: Sequence[SidecarTask] = ()
+        self, article: str | Article, settings: RunSettings, tasks: Sequence[SidecarTask] = ()
     ) -> Prompts:
         """Checked prompts for a run; the draft's holds the suffix of the first of `tasks`, or of
         the settings' task. Raises SidecarError for an article that cannot be used."""
         tasks = tasks or (task_of(settings),)
         article = check_article(article, self.prompts, self.article_limit(settings, tasks))
-        full = self.prompts.article(article, tasks[0].suffix)
+        full = self.prompts.article(article.text, tasks[0].suffix)
         suffix = full.segment("suffix").ids
         target = full.without("suffix")
         if settings.draft_prompt == "compound":
@@ -123,13 +129,15 @@ class Engine:
         room = self.pair.draft.max_positions - settings.max_tokens
         return Prompts(target, unrelated_prompt(settings.draft_text, self.prompts, room), ())
 
-    def segments(self, article: str, settings: RunSettings) -> tuple[tuple[str, int], ...]:
+    def segments(
+        self, article: str | Article, settings: RunSettings
+    ) -> tuple[tuple[str, int], ...]:
         """(name, tokens) of the draft's prompt, before any run."""
         return self.build_prompts(article, settings).draft.lengths
 
     def stream(
         self,
-        article: str,
+        article: str | Article,
         settings: RunSettings | None = None,
         stop: Callable[[], bool] = never,
         *,

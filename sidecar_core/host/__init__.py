@@ -1,1 +1,1 @@
-"""Whose turn it is at the models."""
+"""Who uses the models, and when: loading, queue, limits, monitoring, ZeroGPU."""

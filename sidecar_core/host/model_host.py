@@ -1,8 +1,8 @@
-"""The models behind the page: loaded in a background thread, used by one run at a time, or by as
-many as the engine says (`turnstile`).
+"""The models behind the page: loaded in a background thread, shared by all visitors.
 
-The page is up before the weights are. `ModelHost.status()` says at any moment what is happening;
-`ModelHost.engine()` is the engine once it is there.
+The page is up before the weights are loaded. `ModelHost.status()` tells at any moment what is
+happening; `ModelHost.engine()` is the engine once it is ready; `ModelHost.queue` decides who uses
+it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,11 @@ from typing import Any, Literal, Protocol
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import Event, LoadProgress
-from sidecar_core.host.queue import MAX_WAITING as MAX_WAITING
-from sidecar_core.host.queue import Turnstile
-from sidecar_core.host.watch import Watch
+from sidecar_core.host.limits import LAB_SHARE, MAX_SECONDS, MAX_WAITING
+from sidecar_core.host.monitor import Monitor
+from sidecar_core.host.queue import RunQueue
+from sidecar_core.prompts import Article
 from sidecar_core.settings import RunSettings
-
-MAX_SECONDS = 600.0
-"""Longest that a run may be at the models, unless the host says otherwise."""
-
-LAB_SHARE = 6
-"""A lab's measurement may take so many times as long."""
 
 
 class EngineLike(Protocol):
@@ -34,19 +29,19 @@ class EngineLike(Protocol):
     def article_limit(self, settings: RunSettings) -> int: ...
 
     def stream(
-        self, article: str, settings: RunSettings, stop: Callable[[], bool]
+        self, article: Article, settings: RunSettings, stop: Callable[[], bool]
     ) -> Iterator[Event]: ...
 
-    def segments(self, article: str, settings: RunSettings) -> tuple[tuple[str, int], ...]: ...
+    def segments(self, article: Article, settings: RunSettings) -> tuple[tuple[str, int], ...]: ...
 
 
 Load = Callable[[Callable[[LoadProgress], None]], tuple[EngineLike, str]]
-"""Loads the models and reports progress; gives the engine and a line that says what it is."""
+"""Loads the models and reports progress; returns the engine and a line that describes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """`fraction` is how much of the present stage is done, None where nobody can tell."""
+    """`fraction` is how much of the current stage is done, None if unknown."""
 
     state: Literal["loading", "ready", "failed"]
     text: str
@@ -56,8 +51,8 @@ class HostStatus:
 class ModelHost:
     """Loads the models once, in the background; after a failure `start` tries again.
 
-    A run ends `max_seconds` after its turn began, a lab's measurement `lab_seconds` after its first
-    one did. `watch` knows of every run on them.
+    A run may use the models for `max_seconds`, a lab's measurement for `lab_seconds`. `monitor`
+    knows every run in progress.
     """
 
     def __init__(
@@ -67,22 +62,22 @@ class ModelHost:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._engine: EngineLike | None = None
-        self._status = HostStatus("loading", "Getting ready to load the models")
-        self.turnstile = Turnstile(max_waiting)
-        self.watch = Watch()
+        self._status = HostStatus("loading", "Preparing to load the models")
+        self.queue = RunQueue(max_waiting)
+        self.monitor = Monitor()
         self.max_seconds = max_seconds
         self.lab_seconds = LAB_SHARE * max_seconds
 
     def load_here(self) -> None:
-        """Load in this thread, and come back when that is done or has failed."""
+        """Load in this thread; returns when loading is done or has failed."""
         self._run()
 
     def start(self) -> None:
-        """Begin to load unless that is under way or done."""
+        """Load in the background, unless the models are loading or loaded."""
         with self._lock:
             if self._engine is not None or (self._thread and self._thread.is_alive()):
                 return
-            self._status = HostStatus("loading", "Getting ready to load the models")
+            self._status = HostStatus("loading", "Preparing to load the models")
             self._thread = threading.Thread(target=self._run, name="load-models", daemon=True)
             self._thread.start()
 
@@ -91,7 +86,7 @@ class ModelHost:
             return self._status
 
     def engine(self) -> EngineLike | None:
-        """The engine, or None while there is none."""
+        """The engine, or None before it is ready."""
         with self._lock:
             return self._engine
 
@@ -101,10 +96,10 @@ class ModelHost:
         except SidecarError as error:
             self._set(HostStatus("failed", str(error)))
         except Exception as error:
-            self._set(HostStatus("failed", f"The models could not be loaded: {error}"))
+            self._set(HostStatus("failed", f"Loading the models failed: {error}"))
             raise
         else:
-            self.turnstile.widen(getattr(engine, "runs_at_once", 1))
+            self.queue.widen(getattr(engine, "runs_at_once", 1))
             with self._lock:
                 self._engine = engine
                 self._status = HostStatus("ready", description)
@@ -119,7 +114,7 @@ class ModelHost:
 
 
 def load_engine(pair: str, precision: str, device: str | None) -> Load:
-    """Loads `pair` as the command line does; torch is imported only when that happens."""
+    """Loads `pair` as the command line does; torch is imported only then."""
 
     def load(progress: Callable[[LoadProgress], None]) -> tuple[EngineLike, str]:
         progress(LoadProgress("Starting PyTorch"))

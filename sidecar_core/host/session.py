@@ -1,25 +1,23 @@
-"""What one visitor has done: kept per browser tab, never shared, gone with the tab."""
+"""What one visitor has done: kept for each browser tab, never shared, gone with the tab."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-from sidecar_core.errors import SidecarError
-from sidecar_core.prompts import article_key
+from sidecar_core.errors import Busy
 from sidecar_core.recording import Recording
 from sidecar_core.view.runs_table import RunRecord
 
 MAX_RUNS = 24
-"""Older runs are forgotten; a page that stays open for days does not grow."""
+"""Older runs are dropped, so that a page that stays open for days does not grow."""
 
 
 class Tab:
-    """State of one browser tab, or of a lab in it. A copy is a new, empty one: the page's initial
-    value is a model.
+    """State of one browser tab, or of a lab in it. Copying it gives a new, empty one: Gradio copies
+    the page's initial value for each tab.
 
-    `stop` belongs to what is under way; `busy` is held until that is over, to the last forward
-    pass.
+    `stop` belongs to the work in progress; `busy` is held until its last forward pass is over.
     """
 
     def __init__(self) -> None:
@@ -30,20 +28,19 @@ class Tab:
         return type(self)()
 
     def take(self, what: str = "run") -> threading.Event:
-        """Hold `busy`, for the caller to release; a new `stop`. Raises SidecarError while something
-        is under way."""
+        """Acquire `busy`, which the caller releases; returns a new `stop`. Raises Busy while work
+        is in progress."""
         if not self.busy.acquire(timeout=5):
-            raise SidecarError(f"A {what} is under way in this tab already; stop it first.")
+            raise Busy(f"A {what} is already in progress in this tab. Stop it first.")
         self.stop = threading.Event()
         return self.stop
 
 
 class Session(Tab):
-    """What was run in one tab.
+    """The runs of one tab.
 
-    `runs` are those that ended; `recording` is of the run that is shown, once it has ended,
-    `recorded` the key of its article, "" if it came from a file. A replay gives way to whatever
-    comes.
+    `runs` have ended; `recording` is of the run that is shown, once it has ended; `recorded` is the
+    key of its article, "" if the recording came from a file. A replay ends when other work starts.
     """
 
     def __init__(self) -> None:
@@ -53,14 +50,13 @@ class Session(Tab):
         self.recorded = ""
         self.replaying = False
 
-    def on(self, article: str) -> list[RunRecord]:
-        """The runs on this article, oldest first."""
-        key = article_key(article)
+    def on(self, key: str) -> list[RunRecord]:
+        """The runs on the article with this key, oldest first."""
         return [run for run in self.runs if run.article == key]
 
-    def next_number(self, article: str) -> int:
-        """Runs are numbered for each article by itself."""
-        earlier = self.on(article)
+    def next_number(self, key: str) -> int:
+        """The number of the next run on this article, from 1."""
+        earlier = self.on(key)
         return earlier[-1].number + 1 if earlier else 1
 
     def keep(self, record: RunRecord) -> None:

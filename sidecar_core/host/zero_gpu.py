@@ -1,16 +1,16 @@
-"""Hugging Face's ZeroGPU: the models' work in a process that is lent a GPU for some seconds.
+"""Hugging Face's ZeroGPU: the models run in a child process that gets a GPU for some seconds.
 
-Import this before anything that imports torch or gradio: `spaces` must come first. Where `spaces`
-is not installed, or this is no ZeroGPU machine, everything here hands back what it was given.
+Import this module before anything that imports torch or gradio: `spaces` must come first. Without
+`spaces`, or on any other machine, everything here returns its input unchanged.
 
-On ZeroGPU the models are loaded in the main thread, before the server starts, onto a CUDA device
-that is only recorded; the GPU is there inside functions under `spaces.GPU`, which run in a forked
-process. What goes in (the work as a function of a module, its arguments) and what comes out (events
-and other values) is pickled. An exception would lose its class and be printed with its message on
-the way, so failures cross as values too. A stop does not cross: the generator is closed, which
-ends the other process's work at its next item.
+On ZeroGPU the models are loaded in the main thread, before the server starts, onto an emulated CUDA
+device. A real GPU exists only inside functions decorated with `spaces.GPU`, which run in a forked
+process. Arguments (the work as a module-level function) and results (events and other values) are
+pickled. An exception would lose its class on the way and be printed with its message, so failures
+cross as values too. A stop does not cross: closing the generator ends the child's work at its next
+item.
 
-Nothing that the work remembers comes back: what a lab's records learn there is lost here.
+State does not come back: what a lab's records learn in the child process is lost.
 """
 
 from __future__ import annotations
@@ -30,36 +30,38 @@ except ImportError:
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import Event, PhaseChanged, RunFinished
+from sidecar_core.prompts import Article, check_text
 from sidecar_core.settings import RunSettings
 
 log = logging.getLogger(__name__)
 
 ON = spaces is not None and os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
-"""Whether this is a ZeroGPU machine, told as `spaces` itself tells it."""
+"""Whether this is a ZeroGPU machine, by the test that `spaces` itself uses."""
 
 SHORTEST, LONGEST = 15, 120
-"""Seconds of GPU that are asked for. The time asked for, not the time used, must fit into what is
-left of a visitor's daily quota, two minutes for visitors without an account."""
+"""Limits of the GPU seconds to request. The requested time, not the used time, must fit into what
+is left of a visitor's daily quota: two minutes for visitors without an account."""
 
 START_SECONDS = 10.0
 PASS_SECONDS = 0.03
 READ_SECONDS = 1e-4
-"""Estimates, not measured on ZeroGPU: weights onto the GPU, one forward pass, one character."""
+"""Estimates, not measured on ZeroGPU: moving the weights, a forward pass, reading a character."""
 
 
-def run_seconds(article: str, settings: RunSettings) -> int:
-    """The GPU time to ask for one run: reading, rounds of γ drafts and a pass of the target, tags.
+def run_seconds(characters: int, settings: RunSettings) -> int:
+    """GPU seconds to request for one run on an article of that length: prefill, rounds of γ drafts
+    and one target pass, tags.
 
-    A round is counted as two tokens, or as one where the draft reads something unrelated.
+    A round is assumed to yield two tokens, or one if the draft reads an unrelated prompt.
     """
     rounds = settings.max_tokens / (1 if settings.draft_prompt == "unrelated" else 2)
     passes = rounds * (settings.gamma + 1) + 2 * 64
-    return _bounded(START_SECONDS + len(article) * READ_SECONDS + passes * PASS_SECONDS)
+    return _bounded(START_SECONDS + characters * READ_SECONDS + passes * PASS_SECONDS)
 
 
-def lab_seconds(article: str, readings: int) -> int:
-    """The same for a lab: the summary, then as many readings or batches of samples."""
-    whole = run_seconds(article, RunSettings(max_tokens=200)) + 64 * PASS_SECONDS * readings
+def lab_seconds(characters: int, readings: int) -> int:
+    """The same for a lab: one summary, then `readings` readings or batches of samples."""
+    whole = run_seconds(characters, RunSettings(max_tokens=200)) + 64 * PASS_SECONDS * readings
     return _bounded(whole)
 
 
@@ -69,7 +71,7 @@ def _bounded(seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What crosses to the other process: `work(engine, *arguments, **options)`, a generator."""
+    """What is sent to the child process: `work(engine, *arguments, **options)`, a generator."""
 
     work: Callable[..., Iterator[Any]]
     arguments: tuple[Any, ...]
@@ -79,7 +81,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What crosses in place of an exception."""
+    """What comes back in place of an exception."""
 
     message: str
 
@@ -92,7 +94,7 @@ def take(
     seconds: int,
     **options: Any,
 ) -> Generator[Any, None, None]:
-    """The items of `work(engine, …, stop=stop)`, wherever the models are."""
+    """The items of `work(engine, …, stop=stop)`, in whichever process the models run."""
     if isinstance(engine, GpuEngine):
         yield from engine.take(Job(work, arguments, options, seconds), stop)
     else:
@@ -100,13 +102,15 @@ def take(
 
 
 def adapted(load: Callable[[Any], tuple[Any, str]]) -> Callable[[Any], tuple[Any, str]]:
-    """`load`, with the engine that it gives put behind the GPU process on ZeroGPU."""
+    """`load`; on ZeroGPU its engine is wrapped in a GpuEngine."""
     if not ON:
         return load
 
     def load_here(progress: Any) -> tuple[Any, str]:
         if threading.current_thread() is not threading.main_thread():
-            raise SidecarError("On ZeroGPU models are loaded at the start; restart the Space.")
+            raise SidecarError(
+                "On ZeroGPU the models can be loaded at startup only. Restart the Space."
+            )
         engine, description = load(progress)
         return GpuEngine(engine), description
 
@@ -114,36 +118,36 @@ def adapted(load: Callable[[Any], tuple[Any, str]]) -> Callable[[Any], tuple[Any
 
 
 class GpuEngine:
-    """Stands in for an engine whose models only run in a process with a GPU.
+    """Stands in for an engine whose models run only in a process with a GPU.
 
-    Made in the main thread before the server starts, so that `spaces` knows of its function then.
+    Create it in the main thread before the server starts: `spaces` registers its function then.
     """
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
         self.pair, self.prompts = engine.pair, engine.prompts
         self.device = str(engine.pair.target.device)
-        """Asked for here, since other threads see the recorded tensors as the CPU's."""
+        """Read here, because other threads see the emulated tensors on the CPU."""
         self._remote = spaces.GPU(duration=_seconds_of)(_task_of(engine))
 
     def article_limit(self, settings: RunSettings) -> int:
         return int(self._engine.article_limit(settings))
 
-    def segments(self, article: str, settings: RunSettings) -> tuple[tuple[str, int], ...]:
+    def segments(self, article: Article, settings: RunSettings) -> tuple[tuple[str, int], ...]:
         return tuple(self._engine.segments(article, settings))
 
     def stream(
-        self, article: str, settings: RunSettings, stop: Callable[[], bool]
+        self, article: str | Article, settings: RunSettings, stop: Callable[[], bool]
     ) -> Iterator[Event]:
-        """The events of one run. Raises SidecarError for bad input before a GPU is asked for."""
-        settings = settings.validate()
+        """The events of one run. Raises BadInput before a GPU is requested."""
+        settings, article = settings.validate(), check_text(article)
         self._engine.build_prompts(article, settings)
         work = type(self._engine).stream
-        job = Job(work, (article, settings), seconds=run_seconds(article, settings))
+        job = Job(work, (article, settings), seconds=run_seconds(len(article.text), settings))
         return self._events(job, stop)
 
     def _events(self, job: Job, stop: Callable[[], bool]) -> Iterator[Event]:
-        """A run that was stopped ends with the events that the engine would have ended it with."""
+        """Ends a stopped run with the same events as the engine would."""
         event: Any = None
         seconds = 0.0
         for event in self.take(job, stop):
@@ -154,7 +158,7 @@ class GpuEngine:
             yield RunFinished("cancelled", {"total": seconds}, seconds)
 
     def take(self, job: Job, stop: Callable[[], bool]) -> Iterator[Any]:
-        """The items of a job. Raises SidecarError, also for what ZeroGPU itself refuses."""
+        """The items of a job. Raises SidecarError, also if ZeroGPU refuses the request."""
         items = self._remote(job)
         try:
             for item in items:
@@ -178,7 +182,7 @@ def _seconds_of(job: Job) -> int:
 
 
 def _task_of(engine: Any) -> Callable[[Job], Iterator[Any]]:
-    """The function that runs in the other process, which was forked with the engine in it."""
+    """The function for the child process, which is forked with the engine in it."""
 
     def task(job: Job) -> Iterator[Any]:
         try:

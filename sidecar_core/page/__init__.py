@@ -1,1 +1,1 @@
-"""The page, in Gradio."""
+"""The page, built with Gradio."""

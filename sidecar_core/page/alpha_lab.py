@@ -1,4 +1,4 @@
-"""The α lab's part of the page: what is where, and what happens when something is pressed."""
+"""The α lab's part of the page: its components and their handlers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import BadInput
 from sidecar_core.experiments.alpha.conditions import ABOUT
-from sidecar_core.experiments.corpus import MAX_CHARS, Document, read_jsonl
+from sidecar_core.experiments.corpus import MAX_CHARS, Document, Skipped, read_jsonl
 from sidecar_core.host.model_host import ModelHost
-from sidecar_core.page import alpha_run, controls, words
-from sidecar_core.page.alpha_run import LabSession
-from sidecar_core.page.edge import QUIET, html, told
-from sidecar_core.page.run import check_size
-from sidecar_core.prompts import clean
+from sidecar_core.page import controls, words
+from sidecar_core.page.alpha_measurement import AlphaLabSession, AlphaMeasurement
+from sidecar_core.page.edge import QUIET, as_gradio_errors, html
+from sidecar_core.page.lab_run import run_lab
+from sidecar_core.prompts import check_text
 from sidecar_core.view.render import status
 
 MAX_ARTICLES = 100
@@ -24,9 +24,9 @@ MAX_ARTICLES = 100
 
 INTRO = """
 <h2>α lab</h2>
-<p class="sub">The target's summary is written once. Then both models are asked at every position of
-it what they would have said; α is how much of their answers agrees. Everybody reads the same
-tokens, so that what differs is only what the draft may see.</p>
+<p class="sub">The target writes a summary once. Then both models predict every token of it; α is
+the mean overlap of their predictions. All conditions use the same summary, so they differ only in
+what the draft sees.</p>
 """
 
 EMPTY = '<p class="quiet">Press Measure. Bars appear while the draft reads the summary.</p>'
@@ -36,10 +36,10 @@ SAVE = "(t) => sidecarPage.save('{}', t)"
 
 def build_alpha_lab(host: ModelHost, article: Any) -> None:
     """Add the lab to the block that is being built. `article` is the page's article box."""
-    _Lab(host, article).build()
+    AlphaLab(host, article).build()
 
 
-class _Lab:
+class AlphaLab:
     """The components and their handlers."""
 
     def __init__(self, host: ModelHost, article: Any) -> None:
@@ -47,7 +47,7 @@ class _Lab:
         self.article = article
 
     def build(self) -> None:
-        self.session = gr.State(LabSession())
+        self.session = gr.State(AlphaLabSession())
         self.outbox = gr.Textbox(visible="hidden", elem_id="lab-outbox", label="Lab outbox")
         with gr.Row(elem_id="lab"):
             with gr.Column(elem_id="lab-input", elem_classes="card", min_width=280):
@@ -64,7 +64,7 @@ class _Lab:
     def _input(self) -> None:
         html(INTRO, elem_id="lab-intro")
         self.source = gr.Radio(
-            [("the article on the page", "page"), ("an uploaded file", "file")],
+            [("the article above", "page"), ("an uploaded file", "file")],
             value="page",
             label="Articles",
             elem_id="lab-source",
@@ -78,10 +78,10 @@ class _Lab:
         )
         self.loaded = html("", elem_id="lab-loaded")
         self.limit = gr.Slider(
-            1, MAX_ARTICLES, value=30, step=1, label="Articles at most", elem_id="lab-limit"
+            1, MAX_ARTICLES, value=30, step=1, label="Most articles", elem_id="lab-limit"
         )
-        self.kind = gr.Radio(
-            [("what the draft sees", "conditions"), ("how long the hidden suffix is", "lengths")],
+        self.compared = gr.Radio(
+            [("what the draft sees", "conditions"), ("length of the masked suffix", "lengths")],
             value="conditions",
             label="Compare",
             elem_id="lab-kind",
@@ -102,19 +102,19 @@ class _Lab:
     def _wire(self) -> None:
         self.start.click(
             self.measure,
-            [self.session, self.article, self.source, self.limit, self.kind, self.names],
+            [self.session, self.article, self.source, self.limit, self.compared, self.names],
             [self.status, self.figure, self.start, self.stop],
             trigger_mode="once",
-            concurrency_limit=None,  # the host's turnstile lets them in one by one
+            concurrency_limit=None,  # the host's queue admits them one by one
             **QUIET,
         )
         controls.stops(self.stop, self.session)
         self.upload.upload(
             self.read, [self.session, self.upload], [self.loaded, self.source], **QUIET
         )
-        self.kind.change(
+        self.compared.change(
             None,
-            self.kind,
+            self.compared,
             self.names,
             js="(k) => ({__type__: 'update', visible: k !== 'lengths'})",
         )
@@ -130,36 +130,37 @@ class _Lab:
 
     def measure(
         self,
-        session: LabSession,
+        session: AlphaLabSession,
         article: str,
         source: str,
         limit: int,
-        kind: Any,
+        compared: Any,
         names: Any,
         request: gr.Request,
     ) -> Iterator[tuple[Any, ...]]:
-        """One measurement; what Measure does."""
-        with told():
+        """The button Measure: one measurement."""
+        with as_gradio_errors():
             documents, skipped = self._documents(session, article, source, limit)
-            who = request.session_hash
-            for view in alpha_run.run(self.host, session, documents, kind, names, skipped, who):
-                figure = gr.skip() if view.figure is None else view.figure
+            measurement = AlphaMeasurement(
+                compared, tuple(names), documents, list(skipped), session.records
+            )
+            for view in run_lab(self.host, session, measurement, request.session_hash):
+                figure = gr.skip() if view.result is None else view.result
                 start = gr.Button(interactive=not view.running)
                 yield view.status, figure, start, gr.Button(interactive=view.running)
 
     def _documents(
-        self, session: LabSession, article: str, source: str, limit: int
-    ) -> tuple[tuple[Document, ...], tuple[Any, ...]]:
+        self, session: AlphaLabSession, article: str, source: str, limit: int
+    ) -> tuple[tuple[Document, ...], tuple[Skipped, ...]]:
         if source == "file":
             if not session.documents:
-                raise SidecarError("No file was uploaded yet; upload a .jsonl file with articles.")
+                raise BadInput("No file was uploaded. Upload a .jsonl file with articles.")
             return session.documents[: max(1, int(limit))], session.skipped
-        check_size(article)
-        return (Document("the article on the page", clean(article)),), ()
+        return (Document("the article above", check_text(article).text),), ()
 
-    def read(self, session: LabSession, data: bytes) -> tuple[Any, ...]:
-        """Keep an upload's articles for this tab, and say what was found in it."""
-        with told():
+    def read(self, session: AlphaLabSession, data: bytes) -> tuple[Any, ...]:
+        """Keep an upload's articles for this tab, and show what was found in it."""
+        with as_gradio_errors():
             corpus = read_jsonl("upload.jsonl", data, limit=MAX_ARTICLES)
         session.documents, session.skipped = corpus.documents, corpus.skipped
         cut = sum(document.cut for document in corpus.documents)
@@ -168,10 +169,10 @@ class _Lab:
         found += f", {_count(len(corpus.skipped), 'line')} skipped" if corpus.skipped else ""
         return f'<p class="sub">{found}.</p>', "file"
 
-    def csv(self, session: LabSession) -> str:
+    def csv(self, session: AlphaLabSession) -> str:
         return _measured(session).csv()
 
-    def json(self, session: LabSession) -> str:
+    def json(self, session: AlphaLabSession) -> str:
         return json.dumps(_measured(session).saved(), ensure_ascii=False, indent=1)
 
 
@@ -179,10 +180,8 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _measured(session: LabSession) -> alpha_run.Measurement:
+def _measured(session: AlphaLabSession) -> AlphaMeasurement:
     latest = session.latest
     if latest is None or not latest.results:
-        raise gr.Error(
-            "There is nothing to save yet; measure an article first.", print_exception=False
-        )
+        raise gr.Error("There are no results yet. Press Measure first.", print_exception=False)
     return latest

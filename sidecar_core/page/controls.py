@@ -1,7 +1,11 @@
-"""The components for a run's settings, and the way from their values to `RunSettings` and back."""
+"""The components for a run's settings, and the conversion of their values from and to
+`RunSettings`."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -11,55 +15,63 @@ from sidecar_core.tasks import FREE, TASKS, task_of
 
 DEFAULTS = RunSettings()
 
-ORDER = (
-    "suffix_masking",
-    "document_masking",
-    "draft_prompt",
-    "draft_text",
-    "positions",
-    "gamma",
-    "adaptive",
-    "temperature",
-    "top_p",
-    "top_k",
-    "max_tokens",
-    "seed",
-    "task",
-    "task_suffix",
-    "task_cue",
-)
-"""The components' order wherever they are inputs or outputs."""
+
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """What the page holds when a run is asked for: the values of the components as a browser or a
+    program sent them, unchecked. The order of the fields is that of `/run`'s parameters."""
+
+    article: str
+    suffix_masking: Any
+    document_masking: Any
+    draft_prompt: Any
+    draft_text: Any
+    positions: Any
+    gamma: Any
+    adaptive: Any
+    temperature: Any
+    top_p: Any
+    top_k: Any
+    max_tokens: Any
+    seed: Any
+    task: Any
+    task_suffix: Any
+    task_cue: Any
+
+    def settings(self) -> RunSettings:
+        """The settings among the values. Raises BadInput if one is out of range: sliders keep
+        browsers within the limits, but not other clients."""
+        return checked_settings({name: getattr(self, name) for name in SETTINGS})
 
 
-def settings_of(*values: Any) -> RunSettings:
-    """Settings from the components' values in `ORDER`. Raises SidecarError where one is out of
-    range: browsers are kept to the limits by the sliders, other clients by this."""
-    return settings_from(dict(zip(ORDER, values, strict=True)))
+SETTINGS = tuple(field.name for field in dataclasses.fields(RunInputs))[1:]
+"""The fields of RunInputs that are settings."""
 
 
-def settings_from(found: dict[str, Any]) -> RunSettings:
-    """Settings by name as they come as JSON, where a whole number may be 4.0. Raises SidecarError,
-    as `RunSettings.validate` does."""
+def checked_settings(found: Mapping[str, Any]) -> RunSettings:
+    """Settings by name as they come in JSON, where a whole number may be 4.0. Raises BadInput, as
+    `RunSettings.validate` does."""
+    values = dict(found)
     for name, limits in RANGES.items():
-        value = found.get(name)
+        value = values.get(name)
         if limits.integer and isinstance(value, float) and value.is_integer():
-            found[name] = int(value)
-    settings = RunSettings(**found).validate()
+            values[name] = int(value)
+    settings = RunSettings(**values).validate()
     task_of(settings)
     return settings
 
 
 def values_of(settings: RunSettings) -> list[Any]:
-    """The components' values for these settings, in `ORDER`. A task that was made in Python cannot
-    be chosen on the page: then the task stays as it is."""
-    values = {name: getattr(settings, name) for name in ORDER}
+    """The components' values for these settings, in the order of `SETTINGS`. The page cannot show a
+    task that was made in Python; it then keeps the task that is chosen."""
+    values = {name: getattr(settings, name) for name in SETTINGS}
     if settings.task not in (*TASKS, FREE):
         values["task"] = gr.skip()
     return list(values.values())
 
 
 def tasks() -> dict[str, Any]:
-    """What the draft makes of the summary: one of the tasks, or one in the visitor's words."""
+    """The sidecar's task: one of the list, or one in the visitor's own words."""
     with gr.Row(elem_id="task-row"):
         task = gr.Dropdown(
             [*((task.label, name) for name, task in TASKS.items()), ("Your own …", FREE)],
@@ -79,8 +91,8 @@ def tasks() -> dict[str, Any]:
         )
         cue = gr.Textbox(
             DEFAULTS.task_cue,
-            label="The answer opens with",
-            placeholder="for example “Questions:”; may be empty",
+            label="The answer begins with",
+            placeholder="optional, for example “Questions:”",
             lines=1,
             max_lines=2,
             max_length=MAX_TASK_CHARS,
@@ -96,14 +108,14 @@ def toggles() -> dict[str, Any]:
         "suffix_masking": gr.Checkbox(
             DEFAULTS.suffix_masking,
             label="Suffix masking",
-            info="Hide “then output hashtags” from the draft until the summary is done.",
+            info="Mask “then output hashtags” until the summary is finished.",
             elem_classes="switch",
             elem_id="suffix-masking",
         ),
         "document_masking": gr.Checkbox(
             DEFAULTS.document_masking,
             label="Document masking",
-            info="Hide the article from the draft while it writes what comes behind the summary.",
+            info="Mask the article while the draft writes the tags.",
             elem_classes="switch",
             elem_id="document-masking",
         ),
@@ -111,23 +123,23 @@ def toggles() -> dict[str, Any]:
 
 
 def more() -> dict[str, Any]:
-    """Everything else, for the accordion."""
+    """All other settings, for the accordion."""
     with gr.Row(elem_classes="choices"):
         draft_prompt = gr.Radio(
             [
-                ("the article and the suffix (compound)", "compound"),
-                ("what the target reads (identical)", "identical"),
-                ("something unrelated", "unrelated"),
+                ("article and suffix (compound)", "compound"),
+                ("the target's prompt (identical)", "identical"),
+                ("an unrelated text (unrelated)", "unrelated"),
             ],
             value=DEFAULTS.draft_prompt,
             label="The draft reads",
-            info="Whatever it reads, the summary stays the target's; only α changes.",
+            info="At temperature 0 the summary stays the same; only α and the speed change.",
             elem_id="draft-prompt",
         )
         draft_text = gr.Textbox(
             DEFAULTS.draft_text,
             label="Unrelated text",
-            info="Read by the draft instead of the article, if you choose so.",
+            info="The draft reads it instead of the article if you choose “unrelated”.",
             lines=1,
             max_lines=4,
             max_length=4000,
@@ -136,16 +148,16 @@ def more() -> dict[str, Any]:
         positions = gr.Radio(
             [("natural", "natural"), ("rebased", "rebased")],
             value=DEFAULTS.positions,
-            label="Positions behind a masked suffix",
-            info="Natural leaves the suffix's places free; rebased closes the gap.",
+            label="Positions after a masked suffix",
+            info="Natural keeps the suffix's positions free; rebased closes the gap.",
             elem_id="positions",
         )
     with gr.Row(elem_classes="sliders"):
-        gamma = _slider("gamma", "γ: drafts per round", "0: no draft", 1)
+        gamma = _slider("gamma", "γ: drafts per round", "0: plain decoding", 1)
         adaptive = gr.Checkbox(
             DEFAULTS.adaptive,
-            label="Adapt γ",
-            info="Draft as many as pay best, by the acceptance and the speed measured so far.",
+            label="Adaptive γ",
+            info="Choose γ from the acceptance and the speed measured so far.",
             elem_id="adaptive",
             min_width=120,
         )
@@ -178,10 +190,10 @@ def more() -> dict[str, Any]:
 
 
 def stops(button: Any, session: Any) -> None:
-    """Let `button` set the `stop` of the state in `session`.
+    """Make `button` set the `stop` of the state in `session`.
 
-    What was stopped says so itself. The handler has no outputs, since its answer could come behind
-    the last view and cover it; the button is disabled in the browser.
+    The stopped work shows the message. The handler has no outputs: they could arrive after the last
+    view and overwrite it. The browser disables the button.
     """
     button.click(
         lambda session: session.stop.set(),

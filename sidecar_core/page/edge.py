@@ -9,10 +9,15 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import BadInput, SidecarError
+from sidecar_core.files import decode
+from sidecar_core.prompts import is_blank
+from sidecar_core.settings import MAX_ARTICLE_CHARS
 
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-"""For handlers that only redraw: no spinner over the page, nothing in the API's description."""
+"""For handlers that only redraw: no spinner, no entry in the API's description."""
+
+FILE_TYPES = [".txt", ".md"]
 
 
 def html(value: Any, **options: Any) -> Any:
@@ -28,23 +33,44 @@ def outlives_reload(demo: Any, box: Any, name: str) -> None:
 
 
 class Demo(gr.Blocks):
-    """Gradio's page, with a short word for a call that lacks values: its own quotes those that
-    came, to the log as well."""
+    """Gradio's page, with a short error for a call that lacks values. Gradio's own error would
+    quote the values it got, also in the log."""
 
     def validate_inputs(self, block_fn: Any, inputs: list[Any]) -> None:
         needed = len(block_fn.inputs)
         if len(inputs) < needed:
             raise gr.Error(
-                f"This call takes {needed} values, {len(inputs)} came; see “Use via API”.",
+                f"This call takes {needed} values but got {len(inputs)}; see “Use via API”.",
+                title=BadInput.title,
                 print_exception=False,
             )
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
-    """Turns a SidecarError into Gradio's. Its words may quote what came from elsewhere, and Gradio
-    shows a message as HTML: here they become text."""
+def as_gradio_errors() -> Iterator[None]:
+    """Turns a SidecarError into a gr.Error with its title. Gradio renders messages as HTML, and a
+    message may quote a visitor's input, so it is escaped."""
     try:
         yield
     except SidecarError as error:
-        raise gr.Error(escape(str(error), quote=False), print_exception=False) from error
+        raise gr.Error(
+            escape(str(error), quote=False), title=error.title, print_exception=False
+        ) from error
+
+
+def read_upload(data: bytes) -> str:
+    """The text of an uploaded file. Raises BadInput if it is empty, too long or not text."""
+    if len(data) > 4 * MAX_ARTICLE_CHARS:
+        raise BadInput(
+            f"The file has {len(data):,} bytes; an article may have at most "
+            f"{MAX_ARTICLE_CHARS:,} characters. Upload a shorter one."
+        )
+    try:
+        text = decode(data)
+    except UnicodeError as error:
+        raise BadInput(
+            "The file is not UTF-8 text. Save it as a plain .txt or .md file."
+        ) from error
+    if is_blank(text):
+        raise BadInput("The file is empty; the article on the page stays. Upload another one.")
+    return text

@@ -1,7 +1,7 @@
-"""Links that open the page with settings: query parameters to settings and back.
+"""Links that open the page with settings: query parameters to settings, and back.
 
-Only what differs from the defaults is written, and never the article. Values are checked like any
-other input; a link that does not fit is refused as a whole.
+A link contains only what differs from the defaults, and never the article. Values are checked like
+all input; one invalid value rejects the whole link.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from sidecar_core.errors import SidecarError
-from sidecar_core.scenarios import BY_KEY, Scenario
+from sidecar_core.errors import BadInput
+from sidecar_core.scenarios import BY_KEY, Scenario, find_scenario
 from sidecar_core.server.options import SWITCH
 from sidecar_core.settings import RANGES, RunSettings
 from sidecar_core.tasks import task_of
@@ -22,25 +22,24 @@ FIELDS = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
 def from_query(query: Mapping[str, str]) -> tuple[RunSettings, Scenario | None]:
-    """Settings and scenario of a link; parameters that are not ours (`__theme`) are passed over.
+    """Settings and scenario of a link; foreign parameters (`__theme`) are ignored.
 
-    A scenario sets the draft prompt and the toggles, whatever the link says beside it. Raises
-    SidecarError for a value that does not fit.
+    A scenario overrides the link's draft prompt and toggles. Raises BadInput for an invalid value.
     """
     settings = RunSettings()
     values = {name: _value(name, query[name], settings) for name in FIELDS if name in query}
     settings = dataclasses.replace(settings, **values).validate()
     task_of(settings)
-    key = query.get(SCENARIO)
-    if key is None:
+    if SCENARIO not in query:
         return settings, None
-    if key not in BY_KEY:
-        raise SidecarError(f"This link names no known scenario; choose one of {', '.join(BY_KEY)}.")
-    return BY_KEY[key].apply(settings), BY_KEY[key]
+    scenario = find_scenario(query[SCENARIO])
+    if scenario is None:
+        raise BadInput(f"This link names an unknown scenario; choose from {', '.join(BY_KEY)}.")
+    return scenario.apply(settings), scenario
 
 
 def to_query(settings: RunSettings) -> str:
-    """The query string (without "?") that brings these settings back; "" for the defaults."""
+    """The query string (without "?") that restores these settings; "" for the defaults."""
     defaults = RunSettings()
     pairs = []
     for name in FIELDS:
@@ -53,12 +52,12 @@ def to_query(settings: RunSettings) -> str:
 def _value(name: str, words: str, defaults: RunSettings) -> Any:
     if isinstance(getattr(defaults, name), bool):
         if words.lower() not in SWITCH:
-            raise SidecarError(f"{name} in this link must be 0 or 1.")
+            raise BadInput(f"{name} in this link must be 0 or 1.")
         return SWITCH[words.lower()]
     if name in RANGES:
         try:
             return int(words) if RANGES[name].integer else float(words)
         except ValueError as error:
             kind = "a whole number" if RANGES[name].integer else "a number"
-            raise SidecarError(f"{name} in this link is not {kind}.") from error
+            raise BadInput(f"{name} in this link is not {kind}.") from error
     return words

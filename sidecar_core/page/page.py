@@ -1,7 +1,7 @@
-"""The page: what is where, and what happens when something is pressed.
+"""The page: the layout of its components, and their handlers.
 
-Nothing here computes: a run is `live.run`, a figure is a pure function, and all that a visitor
-types is text. What uses the models takes its turn at them (`turn`).
+Nothing is computed here: a run is `live.run`, a figure is a pure function, and everything that a
+visitor types is treated as text. What uses the models waits in the host's queue.
 """
 
 from __future__ import annotations
@@ -15,23 +15,33 @@ from typing import Any
 import gradio as gr
 
 from sidecar_core.errors import SidecarError
-from sidecar_core.host.model_host import MAX_WAITING, HostStatus, ModelHost
+from sidecar_core.examples import Example, load_examples
+from sidecar_core.host.limits import MAX_WAITING
+from sidecar_core.host.model_host import HostStatus, ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.installed import ASSETS
 from sidecar_core.page import controls, words
 from sidecar_core.page import run as live
 from sidecar_core.page.alpha_lab import build_alpha_lab
 from sidecar_core.page.api import add_endpoint
-from sidecar_core.page.edge import QUIET, Demo, html, outlives_reload, told
-from sidecar_core.page.examples import FILE_TYPES, Example, load_examples, read_upload
+from sidecar_core.page.controls import RunInputs
+from sidecar_core.page.edge import (
+    FILE_TYPES,
+    QUIET,
+    Demo,
+    as_gradio_errors,
+    html,
+    outlives_reload,
+    read_upload,
+)
 from sidecar_core.page.links import from_query, to_query
 from sidecar_core.page.recordings import AT_ONCE, Recordings
 from sidecar_core.page.tag_lab import build_tag_lab
-from sidecar_core.prompts import clean
+from sidecar_core.prompts import Article, check_text
 from sidecar_core.report import TaggerReport
 from sidecar_core.scenarios import SCENARIOS, Scenario
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
-from sidecar_core.view.alpha_chart import Series, alpha_figure
+from sidecar_core.view.alpha_chart import alpha_figure
 from sidecar_core.view.attention_map import attention_map
 from sidecar_core.view.render import attribute, status, text, tiles
 from sidecar_core.view.run_view import HINT, RunView
@@ -39,16 +49,16 @@ from sidecar_core.view.runs_table import runs_table
 from sidecar_core.view.tag_column import column
 
 MAX_UPLOAD = "4mb"
-"""Of any file; a recording may be that large, what is smaller has its own limit."""
+"""Largest upload. A recording may be that large; other files have lower limits."""
 
 STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
 
 KEEP_UPLOADS = 300
-"""Seconds after which an uploaded file is deleted, looked at as often. It is read at once."""
+"""Uploaded files are deleted after this many seconds; they are read immediately."""
 
 
 def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
-    """What `launch()` needs for this page: its looks, no history kept in the browser."""
+    """Arguments of `launch()` for this page: its style, and no history in the browser."""
     return {
         "theme": _theme(),
         "css": "".join(map(_asset, STYLES)),
@@ -67,8 +77,8 @@ def build_demo(
     examples: tuple[Example, ...] | None = None,
     recordings: Path = ASSETS / "recordings",
 ) -> Any:
-    """The page over `host`, whose models may still be loading. Call `launch(**launch_arguments())`
-    on what comes back."""
+    """The page for `host`, whose models may still be loading. Call `launch(**launch_arguments())`
+    on the result."""
     if examples is None:
         examples = load_examples()
     with Demo(
@@ -79,7 +89,7 @@ def build_demo(
     ) as demo:
         _Page(host, examples, recordings).build(demo)
         add_endpoint(host)
-    return demo.queue(default_concurrency_limit=1, max_size=4 * host.turnstile.max_waiting)
+    return demo.queue(default_concurrency_limit=1, max_size=4 * host.queue.max_waiting)
 
 
 class _Page:
@@ -112,8 +122,9 @@ class _Page:
         self.recordings.shelf()
         with gr.Accordion("More settings", open=False, elem_id="more"):
             chosen |= controls.more()
-            self.link = gr.Button("Copy a link to these settings", size="sm", elem_id="link")
-        self.settings = [chosen[name] for name in controls.ORDER]
+            self.link = gr.Button("Copy link to these settings", size="sm", elem_id="link")
+        self.settings = [chosen[name] for name in controls.SETTINGS]
+        self.inputs = {"article": self.article} | {name: chosen[name] for name in controls.SETTINGS}
         with gr.Column(elem_id="below"):
             self._below()
         self._wire(demo)
@@ -165,7 +176,7 @@ class _Page:
             with gr.Column(elem_id="chart-card", elem_classes="card", min_width=220):
                 html(words.CHART_HEAD, elem_classes="head")
                 self.chart = gr.Plot(
-                    alpha_figure(Series()), show_label=False, container=False, elem_id="chart"
+                    alpha_figure(()), show_label=False, container=False, elem_id="chart"
                 )
         with gr.Row(elem_id="taggers"):
             with gr.Column(elem_classes="card", elem_id="sidecar-card", min_width=240):
@@ -194,7 +205,6 @@ class _Page:
         html(words.ABOUT, elem_id="about")
 
     def _wire(self, demo: Any) -> None:
-        article_and_settings = [self.article, *self.settings]
         views = [
             self.status, self.tiles, self.stream, self.chart, self.sidecar, self.standalone,
             self.runs, self.note, self.start, self.stop, self.recordings.banner,
@@ -202,13 +212,14 @@ class _Page:
         running: dict[str, Any] = {
             "trigger_mode": "once",
             "show_progress": "hidden",
-            "concurrency_limit": None,  # the host's turnstile lets them in one by one
+            "concurrency_limit": None,  # the host's queue admits them one by one
         }
         started = [
             self.start.click(
                 self.run,
-                [self.session, *article_and_settings],
+                self.session,
                 views,
+                inputs_kwargs=self.inputs,
                 api_name="run",
                 **running,
             )
@@ -216,17 +227,18 @@ class _Page:
         for scenario, button in zip(SCENARIOS, self.scenario_buttons, strict=True):
             run = button.click(
                 self._scenario(scenario),
-                [self.session, *article_and_settings],
+                self.session,
                 [*views, *self.settings],
+                inputs_kwargs=self.inputs,
                 api_visibility="private",
                 **running,
             )
             started.append(run)
-        for run in started:  # whose article may have changed meanwhile
+        for run in started:  # its article may have been changed meanwhile
             run.then(self.history, [self.session, self.article], self.runs, **QUIET)
         controls.stops(self.stop, self.session)
 
-        # One handler for everything that changes what it shows, so that answers keep their order.
+        # One handler for all triggers, so that its updates arrive in order.
         gr.on(
             [
                 demo.load,
@@ -235,8 +247,9 @@ class _Page:
                 *(setting.change for setting in self.settings),
             ],
             self.look,
-            article_and_settings,
+            None,
             [self.count, self.trim, self.map],
+            inputs_kwargs=self.inputs,
             trigger_mode="always_last",
             concurrency_limit=4,
             **QUIET,
@@ -248,13 +261,13 @@ class _Page:
             trigger_mode="always_last",
             **QUIET,
         )
-        self.trim.click(self.first_tokens, article_and_settings, self.article, **QUIET)
+        self.trim.click(self.first_tokens, None, self.article, inputs_kwargs=self.inputs, **QUIET)
         self.example.input(self.choose, self.example, self.article, **QUIET)
         self.upload.upload(self.read, self.upload, self.article, **QUIET)
         self.recordings.wire(self.session, self.article, self.settings, views, _outputs)
-        self.link.click(self.link_of, self.settings, self.outbox, **QUIET).success(
-            None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)"
-        )
+        self.link.click(
+            self.link_of, None, self.outbox, inputs_kwargs=self.inputs, **QUIET
+        ).success(None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)")
         timer = gr.Timer(1)
         timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
         demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
@@ -266,37 +279,37 @@ class _Page:
     # Handlers
 
     def on_close(self, request: gr.Request) -> None:
-        """A tab was closed, or a program that used the API went away."""
-        self.host.turnstile.gone(request.session_hash or "")
+        """A tab was closed, or a program that used the API disconnected."""
+        self.host.queue.visitor_left(request.session_hash or "")
 
     def run(
-        self, request: gr.Request, session: Session, article: str, *values: Any
+        self, request: gr.Request, session: Session, **inputs: Any
     ) -> Iterator[tuple[Any, ...]]:
-        """One run; what Start does, and the page's API."""
-        with told():
-            settings = controls.settings_of(*values)
-            who = request.session_hash
-            for view in live.run(self.host, session, article, settings, visitor=who):
+        """The button Start, and the API's `/run`: one run."""
+        with as_gradio_errors():
+            asked = RunInputs(**inputs)
+            settings, who = asked.settings(), request.session_hash
+            for view in live.run(self.host, session, asked.article, settings, visitor=who):
                 yield _outputs(view)
 
     def _scenario(self, scenario: Scenario) -> Any:
-        def run(
-            request: gr.Request, session: Session, article: str, *values: Any
-        ) -> Iterator[tuple[Any, ...]]:
-            with told():
-                settings = scenario.apply(controls.settings_of(*values))
+        def run(request: gr.Request, session: Session, **inputs: Any) -> Iterator[tuple[Any, ...]]:
+            with as_gradio_errors():
+                asked = RunInputs(**inputs)
+                settings = scenario.apply(asked.settings())
                 shown: list[Any] = controls.values_of(settings)
                 who = request.session_hash
-                for view in live.run(self.host, session, article, settings, scenario, who):
+                for view in live.run(self.host, session, asked.article, settings, scenario, who):
                     yield (*_outputs(view), *shown)
-                    shown = [gr.skip()] * len(shown)  # what is switched meanwhile stays
+                    shown = [gr.skip()] * len(shown)  # settings changed during the run stay
 
         return run
 
-    def look(self, article: str, *values: Any) -> tuple[Any, ...]:
-        """Token count, the offer to cut, and the attention map, for what is on the page now."""
+    def look(self, **inputs: Any) -> tuple[Any, ...]:
+        """Token count, the offer to cut, and the attention map for the current inputs."""
+        asked = RunInputs(**inputs)
         try:
-            settings = controls.settings_of(*values)
+            article, settings = asked.article, asked.settings()
         except SidecarError:
             return gr.skip(), gr.skip(), gr.skip()
         engine = self.host.engine()
@@ -309,7 +322,8 @@ class _Page:
             )
             return count, hidden, attention_map({}, settings)
         limit = engine.article_limit(settings)
-        tokens = len(engine.prompts.plain(clean(article)))
+        cleaned = Article.of(article)
+        tokens = len(engine.prompts.plain(cleaned.text))
         if tokens > limit:
             count = f'<b class="over">{tokens:,} tokens; the limit is {limit:,}</b>'
             offer = gr.Button(f"Use the first {limit:,} tokens", visible=limit > 0)
@@ -317,62 +331,63 @@ class _Page:
         lengths: dict[str, int] = {}
         if tokens:
             whole = dataclasses.replace(settings, draft_prompt="compound")
-            with contextlib.suppress(SidecarError):  # nothing in it to be read: Start says so
-                lengths = dict(engine.segments(article, whole))
+            with contextlib.suppress(SidecarError):  # Start reports the error
+                lengths = dict(engine.segments(cleaned, whole))
         return f"{tokens:,} of {limit:,} tokens", hidden, attention_map(lengths, settings)
 
     def history(self, session: Session, article: str) -> str:
-        return runs_table(session.on(article))
+        return runs_table(session.on(Article.of(article).key))
 
     def known(self, session: Session, article: str) -> tuple[str, str | None]:
-        """What there is of an article: its runs, and which example it is, if it is one."""
+        """The runs on an article, and the title of the example that it is, if any."""
         title = next((e.title for e in self.examples if e.text == article), None)
         return self.history(session, article), title
 
-    def first_tokens(self, article: str, *values: Any) -> str:
-        with told():
-            live.check_size(article)
+    def first_tokens(self, **inputs: Any) -> str:
+        with as_gradio_errors():
+            asked = RunInputs(**inputs)
+            article = check_text(asked.article)
             engine = self.host.engine()
             if engine is None:
-                raise SidecarError("The models are still loading; try again in a moment.")
-            limit = engine.article_limit(controls.settings_of(*values))
-            return str(engine.prompts.first_tokens(clean(article), limit))
+                raise SidecarError("The models are still loading. Try again in a moment.")
+            limit = engine.article_limit(asked.settings())
+            return str(engine.prompts.first_tokens(article.text, limit))
 
     def choose(self, title: str) -> Any:
         return next((e.text for e in self.examples if e.title == title), gr.skip())
 
     def read(self, data: bytes) -> str:
-        with told():
+        with as_gradio_errors():
             return read_upload(data)
 
-    def link_of(self, *values: Any) -> str:
-        with told():
-            return to_query(controls.settings_of(*values))
+    def link_of(self, **inputs: Any) -> str:
+        with as_gradio_errors():
+            return to_query(RunInputs(**inputs).settings())
 
     def poll(self) -> tuple[Any, Any]:
-        """What the models are doing, until they are there."""
+        """The state of the models, until they are ready."""
         now = self.host.status()
         return self._models(now), gr.Timer(active=False) if now.state == "ready" else gr.skip()
 
     def _models(self, now: HostStatus) -> str:
-        """The models' line; until they are there, with a way to the recordings."""
+        """The models' line; until they are ready, with a button for the recordings."""
         return _models(now, words.MEANWHILE if self.recordings.known.found else "")
 
     def open(self, request: gr.Request) -> list[Any]:
-        """Settings and scenario from the address of the page; what it does not name stays, since a
-        quick visitor may have changed it by now."""
+        """Settings and scenario from the page's address. Other settings stay: a quick visitor may
+        have changed them already."""
         note: Any = gr.skip()
         try:
             settings, scenario = from_query(dict(request.query_params))
         except SidecarError as error:
             settings, scenario = RunSettings(), None
-            note = text(f"{error} The page opened with its usual settings.")
+            note = text(f"{error} The page opened with the default settings.")
         if scenario is not None:
             note = f"<b>{text(scenario.title)}.</b> {text(scenario.look)} Press Start."
-        named = zip(
+        pairs = zip(
             controls.values_of(settings), controls.values_of(controls.DEFAULTS), strict=True
         )
-        return [*(gr.skip() if value == usual else value for value, usual in named), note]
+        return [*(gr.skip() if value == default else value for value, default in pairs), note]
 
 
 def _outputs(view: RunView) -> tuple[Any, ...]:
@@ -384,12 +399,12 @@ def _outputs(view: RunView) -> tuple[Any, ...]:
 
 
 def _words(article: str) -> str:
-    """Stands in for the token count before the tokenizer is there."""
+    """Replaces the token count until the tokenizer is loaded."""
     return f"{len(article.split()):,} words"
 
 
 def _ready() -> dict[str, str]:
-    return status("Press Start, or one of the five scenarios.")
+    return status("Press Start, or choose one of the five scenarios.")
 
 
 def _empty_column() -> dict[str, str]:
@@ -411,7 +426,7 @@ def _asset(name: str) -> str:
 
 
 def _theme() -> Any:
-    """Gradio's base theme with the system's fonts: nothing is fetched from elsewhere."""
+    """Gradio's base theme with system fonts: nothing is fetched from other hosts."""
     return gr.themes.Base(
         primary_hue=gr.themes.colors.blue,
         neutral_hue=gr.themes.colors.stone,

@@ -1,7 +1,7 @@
-"""The recordings' part of the page: a bar to play one with, a shelf of them, and how to save one.
+"""The recordings' part of the page: a bar to play one, a shelf to choose from, and saving a run.
 
-The bar is there as long as a recording is shown, and says so. What is played goes through the same
-components as a live run, never into the table of this tab's runs.
+The bar is visible as long as a recording is shown, and says so. A recording plays in the same
+components as a live run, but never enters the table of this tab's runs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import Busy, SidecarError
+from sidecar_core.examples import Example
 from sidecar_core.host.session import Session
 from sidecar_core.page import controls
-from sidecar_core.page.edge import QUIET, html, told
-from sidecar_core.page.examples import Example
-from sidecar_core.prompts import article_key, clean
+from sidecar_core.page.edge import QUIET, as_gradio_errors, html
+from sidecar_core.prompts import Article
 from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
-from sidecar_core.scenarios import BY_KEY
+from sidecar_core.scenarios import SCENARIOS, find_scenario
 from sidecar_core.view.player import SPEEDS, Player, record_of, replay, step
 from sidecar_core.view.recording_page import recording_page
 from sidecar_core.view.run_view import RunView
@@ -31,70 +31,70 @@ from sidecar_core.view.runs_table import RunRecord
 log = logging.getLogger(__name__)
 
 ABOUT = (
-    '<p class="sub">Runs that were made before: they need no model, so they play while the models '
-    "load. Your own: save a run below, and open the file here.</p>"
+    '<p class="sub">Recorded runs need no model, so they play while the models load. To see one of '
+    "your own, save a run below and open the file here.</p>"
 )
 AT_ONCE = 16
-"""Recordings that may be watched at a time: each holds one of the server's threads."""
+"""Recordings that may play at the same time: each uses one of the server's threads."""
 
-KEEP = "In the file: the summary, the tags, the settings and the kind of machine."
+CONTENT = "The file contains the summary, the tags, the settings and the kind of machine."
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """The recordings that come with the program, by the name under which they are offered."""
+class RecordingShelf:
+    """The recordings that come with the program, by the name in the list."""
 
     found: dict[str, Recording]
 
     @classmethod
-    def of(cls, folder: Path) -> Shelf:
-        """The folder's .jsonl files; one that does not fit is left out, and logged."""
+    def of(cls, folder: Path) -> RecordingShelf:
+        """The folder's .jsonl files; an invalid one is logged and skipped."""
         recordings = []
         for path in sorted(folder.glob("*.jsonl")):
             try:
                 recordings.append(read_recording(path.read_bytes()))
             except (SidecarError, OSError) as error:
-                log.warning("%s is left out: %s", path.name, error)
+                log.warning("Skipping the recording %s: %s", path.name, error)
         recordings.sort(key=lambda r: (r.header.title, _place(r)))
         return cls({_name(r): r for r in recordings})
 
     def earlier(self, recording: Recording) -> list[RunRecord]:
-        """Those of the same article under the scenarios before this one's."""
+        """The recordings of the same article under the scenarios before this one's."""
         return [
             record_of(other, _place(other) + 1)
             for other in self.found.values()
             if recording.article is not None
-            and _made_of(other) == _made_of(recording)
+            and _subject(other) == _subject(recording)
             and _place(other) < _place(recording)
         ]
 
 
-def _made_of(recording: Recording) -> tuple[str | None, str, str]:
+def _subject(recording: Recording) -> tuple[str | None, str, str]:
     return recording.article, recording.header.pair, recording.header.precision
 
 
 def _place(recording: Recording) -> int:
-    keys = [*BY_KEY, ""]
-    key = recording.header.scenario
-    return keys.index(key if key in BY_KEY else "")
+    """The index of its scenario; those without one come last."""
+    scenario = find_scenario(recording.header.scenario)
+    return SCENARIOS.index(scenario) if scenario else len(SCENARIOS)
 
 
 def _name(recording: Recording) -> str:
-    scenario = BY_KEY.get(recording.header.scenario)
+    scenario = find_scenario(recording.header.scenario)
     return recording.header.title + (f" – {scenario.title}" if scenario else "")
 
 
 class Recordings:
-    """The components and their handlers: `bar`, `shelf` and `saving` go where they belong on the
-    page, then `wire`."""
+    """The components and their handlers. Call `bar`, `shelf` and `saving` where the parts belong on
+    the page, then `wire`."""
 
     def __init__(self, folder: Path, examples: Sequence[Example]) -> None:
-        self.known = Shelf.of(folder)
+        self.known = RecordingShelf.of(folder)
         self.examples = examples
         self.places = threading.BoundedSemaphore(AT_ONCE)
 
     def bar(self) -> None:
-        """Holds the banner, so it is to come before all that it speaks of."""
+        """Contains the banner, so it must come before everything that the banner is about."""
         self.player = gr.State(Player())
         with gr.Row(elem_id="player"):
             self.banner = html("", elem_id="banner")
@@ -140,13 +140,13 @@ class Recordings:
     def saving(self) -> None:
         self.outbox = gr.Textbox(visible="hidden", elem_id="run-outbox", label="Run outbox")
         with gr.Row(elem_id="saving"):
-            self.save = gr.Button("Save the run (JSON Lines)", size="sm", elem_id="save")
-            self.save_page = gr.Button("Save as a page (HTML)", size="sm", elem_id="save-page")
+            self.save = gr.Button("Save run (JSON Lines)", size="sm", elem_id="save")
+            self.save_page = gr.Button("Save as page (HTML)", size="sm", elem_id="save-page")
         self.with_article = gr.Checkbox(
             False,
-            label="with my article",
-            info=f"{KEEP} Your article, or a line of it beside a tag, only if you tick this; an "
-            "example article always.",
+            label="include my article",
+            info=f"{CONTENT} Tick this to include your article too; without it, the file does not "
+            "quote the article beside the tags either. Example articles are always included.",
             elem_id="with-article",
         )
 
@@ -158,7 +158,7 @@ class Recordings:
         views: Sequence[Any],
         shown: Callable[[RunView], tuple[Any, ...]],
     ) -> None:
-        """Connect everything. `shown` gives the values of the components `views` for a view."""
+        """Connect everything. `shown` returns the values of the components `views` for a view."""
         self.shown = shown
         state = [session, self.player, article]
         buttons = [self.back, self.pause, self.play, self.forward]
@@ -191,7 +191,7 @@ class Recordings:
     def on_upload(
         self, session: Session, player: Player, article: str, data: bytes
     ) -> Iterator[tuple[Any, ...]]:
-        with told():
+        with as_gradio_errors():
             recording = read_recording(data)
         yield from self._play(session, player, article, recording)
 
@@ -201,16 +201,17 @@ class Recordings:
     def _play(
         self, session: Session, player: Player, article: str, recording: Recording | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Play `recording` from its beginning, or go on with the one that is held."""
+        """Play `recording` from its beginning, or continue the current one."""
         if session.busy.locked() and not session.replaying:
-            raise gr.Error("A run is under way; stop it first.", print_exception=False)
+            raise gr.Error("A run is in progress. Stop it first.", print_exception=False)
         if not self.places.acquire(blocking=False):
             raise gr.Error(
-                f"{AT_ONCE} recordings are being watched; try again in a minute.",
+                f"{AT_ONCE} recordings are playing. Try again in a minute.",
+                title=Busy.title,
                 print_exception=False,
             )
         try:
-            with told():
+            with as_gradio_errors():
                 stop = session.take()
             yield from self._played(session, player, article, recording, stop)
         finally:
@@ -229,10 +230,10 @@ class Recordings:
             if recording is not None:
                 player.load(recording, self.known.earlier(recording))
             if player.recording is None:
-                raise gr.Error("There is no recording to play; choose one.", print_exception=False)
+                raise gr.Error("There is no recording to play. Choose one.", print_exception=False)
             if player.at == len(player.recording.events):
                 player.at = 0
-            player.records = session.on(player.recording.article or article)
+            player.records = session.on(Article.of(player.recording.article or article).key)
             session.recording, session.recorded = player.recording, ""
             around = self._around(player.recording, article)
             for view in replay(player, stop.wait):
@@ -245,17 +246,17 @@ class Recordings:
     def _stepping(self, rounds: int) -> Callable[..., tuple[Any, ...]]:
         def on_step(session: Session, player: Player, article: str) -> tuple[Any, ...]:
             if player.recording is None or session.busy.locked():
-                raise gr.Error("Pause or stop what goes on first.", print_exception=False)
+                raise gr.Error("Pause the recording or stop the run first.", print_exception=False)
             session.recording, session.recorded = player.recording, ""
-            player.records = session.on(player.recording.article or article)
+            player.records = session.on(Article.of(player.recording.article or article).key)
             view = step(player, rounds)
             return (*self.shown(view), *_buttons(False))
 
         return on_step
 
     def _around(self, recording: Recording, there: str) -> list[Any]:
-        """What belongs to the run on the page's left: its settings, and its article, unless that
-        would take the place of one that the visitor brought."""
+        """Values for the article box and the settings: those of the recording. An article that the
+        visitor brought stays."""
         values = controls.values_of(recording.settings)
         if there.strip() and all(e.text != there for e in self.examples):
             return [gr.skip(), *values]
@@ -275,33 +276,33 @@ class Recordings:
         return recording_page(self._recording(session, article, with_article))
 
     def _recording(self, session: Session, article: str, with_article: bool) -> Recording:
-        """What is shown, as it is to be saved. No tab keeps an article, so that a visitor's own
-        must still be on the page to get into the file."""
+        """The recording that is shown, as it is to be saved. No tab stores an article, so a
+        visitor's own must still be on the page to be included."""
         recording = session.recording
         if recording is None:
-            raise gr.Error("There is no run to save yet; press Start first.", print_exception=False)
+            raise gr.Error("There is no run to save. Press Start first.", print_exception=False)
         if not session.recorded:
             return recording
-        article = clean(article)
+        on_page = Article.of(article)
         for example in self.examples:
-            if article_key(example.text) == session.recorded:
+            if Article.of(example.text).key == session.recorded:
                 return recording.named(example.title, example.text)
-        if with_article and article_key(article) != session.recorded:
+        if with_article and on_page.key != session.recorded:
             raise gr.Error(
-                "The run's article is no longer on the page; put it back, or save without it.",
+                "The run's article is no longer on the page. Put it back, or save without it.",
                 print_exception=False,
             )
-        if with_article and len(article) > MAX_ARTICLE:
+        if with_article and len(on_page.text) > MAX_ARTICLE:
             raise gr.Error(
-                f"The article has {len(article):,} characters; a file may hold {MAX_ARTICLE:,}. "
+                f"The article has {len(on_page.text):,} characters; the limit is {MAX_ARTICLE:,}. "
                 "Save without it.",
                 print_exception=False,
             )
-        return recording.named("", article if with_article else "")
+        return recording.named("", on_page.text if with_article else "")
 
 
 def _buttons(running: bool) -> tuple[Any, ...]:
-    """Back, Pause, Play, forward: only what can be done now."""
+    """The states of the buttons Back, Pause, Play, Forward."""
     return (
         gr.Button(interactive=not running),
         gr.Button(interactive=running),

@@ -1,7 +1,7 @@
 """Fixed pieces of the page: title, card headings, legend, and templates for what changes.
 
-In a template `${value.x}` stands for a piece of a component's value: HTML that `render`, `tags` or
-`figures` made. Never write `{{value}}`, which Gradio would evaluate as a template once more.
+In a template `${value.x}` stands for a part of a component's value: HTML made in `view`. Never
+write `{{value}}`: Gradio would evaluate the value as a template once more.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from sidecar_core import __version__
 
 TITLE = """
 <h1>Speculative Sidecar</h1>
-<p>A small draft model speeds up a large one by guessing ahead, and writes hashtags on the side.</p>
+<p>A small draft model guesses tokens that a large model checks, and also writes hashtags.</p>
 """
 
 ABOUT = f"""
@@ -35,34 +35,34 @@ STREAM_HEAD = """
 <div class="options">
   <label><input type="checkbox" data-show="rejected" checked> rejected drafts</label>
   <label><input type="checkbox" data-show="rounds"> rounds</label>
-  <button type="button" data-do="copy" title="Copy the summary's text">Copy</button>
+  <button type="button" data-do="copy" title="Copy the text of the summary">Copy</button>
 </div>
 """
 
 LEGEND = """
 <ul class="legend" aria-label="Legend">
-  <li title="Proposed by the draft, kept by the target">
+  <li title="Proposed by the draft, accepted by the target">
     <span class="t acc">accepted</span></li>
-  <li title="Proposed by the draft, thrown away by the target">
+  <li title="Proposed by the draft, rejected by the target">
     <del class="t rej">rejected</del></li>
   <li title="The target's own token in place of a rejected one">
     <span class="t cor">corrected</span></li>
-  <li title="The target's own token behind a fully accepted block">
+  <li title="The target's own token after a fully accepted block">
     <span class="t bon">bonus</span></li>
-  <li title="Proposed, the target has not judged it yet">
+  <li title="Proposed by the draft, not judged yet">
     <span class="t pen">drafted</span></li>
 </ul>
 """
 
 CHART_HEAD = """
-<h2 title="How much of the draft's next-token distribution agrees with the target's:
-the sum of min(p, q) over the vocabulary, averaged over the judged positions so far.">α so far</h2>
+<h2 title="The overlap of two next-token distributions: the sum of min(p, q) over the vocabulary.
+α is its mean over the judged positions so far.">α so far</h2>
 <p class="sub">agreement of draft and target</p>
 """
 
 MAP_HEAD = """
-<h2>Who sees whom</h2>
-<p class="sub">rows read, columns are read; numbers are tokens</p>
+<h2>Who sees what</h2>
+<p class="sub">rows attend to columns; numbers are tokens</p>
 """
 
 RUNS_HEAD = """
@@ -82,20 +82,20 @@ STATUS = """
 
 TILES = """
 <dl class="tiles">
-  <div class="tile" title="How much of the draft's next-token distribution agrees with the target's:
-the sum of min(p, q) over the vocabulary, averaged over the judged positions.">
+  <div class="tile" title="The overlap of two next-token distributions: the sum of min(p, q) over
+the vocabulary. α is its mean over the judged positions.">
     <dt>α</dt><dd class="figure">${value.alpha}</dd><dd class="note">${value.alpha_note}</dd></div>
-  <div class="tile" title="Accepted drafted tokens divided by judged drafted tokens.
-Drafts behind the first rejection of a round are never judged.">
+  <div class="tile" title="Accepted drafts divided by judged drafts.
+Drafts after the first rejection of a round are not judged.">
     <dt>Acceptance</dt><dd class="figure">${value.rate}</dd>
     <dd class="note">${value.rate_note}</dd></div>
   <div class="tile" title="Tokens of the summary for each forward pass of the target.
-Without a draft it would be 1.">
+Plain decoding gives 1.">
     <dt>Tokens per pass</dt><dd class="figure">${value.passes}</dd>
     <dd class="note">${value.passes_note}</dd></div>
-  <div class="tile" title="Speed of the summary since its first round began.">
+  <div class="tile" title="Speed of the summary since its first round.">
     <dt>Tokens per second</dt><dd class="figure">${value.speed}</dd>
-    <dd class="note">prompt reading not counted</dd></div>
+    <dd class="note">without prefill</dd></div>
 </dl>
 """
 
@@ -112,10 +112,10 @@ _TAGS = """
 <dl class="costs">
   <div title="Columns of the draft's KV cache that the last token attended to.">
     <dt>attends to</dt><dd>${value.tokens}</dd></div>
-  <div title="Size of those keys and values."><dt>cache</dt><dd>${value.bytes}</dd></div>
-  <div title="Tokens that were computed for the tagger before its first one.">
-    <dt>prefilled</dt><dd>${value.prefilled}</dd></div>
-  <div title="The tagger's own time."><dt>time</dt><dd>${value.time}</dd></div>
+  <div title="Size of these keys and values."><dt>cache</dt><dd>${value.bytes}</dd></div>
+  <div title="Tokens computed for the tagger before its first token.">
+    <dt>prefill</dt><dd>${value.prefilled}</dd></div>
+  <div title="Time that the tagger took."><dt>time</dt><dd>${value.time}</dd></div>
 </dl></div>
 """
 
@@ -124,5 +124,5 @@ def _tags(name: str, about: str) -> str:
     return _TAGS.replace("{name}", name).replace("{about}", about)
 
 
-SIDECAR = _tags("Sidecar", "the draft goes on, on the memory it has")
-STANDALONE = _tags("Standalone", "the same model, given the summary alone")
+SIDECAR = _tags("Sidecar", "the draft continues from its KV cache")
+STANDALONE = _tags("Standalone", "the same model, given only the summary")

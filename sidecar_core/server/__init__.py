@@ -1,1 +1,1 @@
-"""The process and its web server."""
+"""The server around the page: options, logs, metrics, middleware, the process."""

@@ -1,7 +1,7 @@
-"""The server around the page: its health, its figures, its headers, its login.
+"""The server around the page: health check, metrics, headers, login.
 
-`server_arguments` turns options into what Gradio's `launch()` takes. `/healthz` is always open;
-with a password `/metrics` asks for it too, by HTTP Basic.
+`server_arguments` turns options into arguments of Gradio's `launch()`. `/healthz` is always open;
+if there is a password, `/metrics` requires it by HTTP Basic.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from starlette.types import Receive, Scope, Send
 
 from sidecar_core import __version__
 from sidecar_core.host.model_host import ModelHost
-from sidecar_core.host.watch import Observer, Watch
+from sidecar_core.host.monitor import Monitor, Observer
 from sidecar_core.server import logs
 from sidecar_core.server.middleware import Gate, Headers, security_headers
 from sidecar_core.server.options import Options
 
 NO_DOCS = {"docs_url": None, "redoc_url": None, "openapi_url": None}
-"""FastAPI's own pages: they load scripts from elsewhere, and a password would not cover them."""
+"""FastAPI's own pages are off: they load scripts from other hosts and ignore the password."""
 
 
 def server_arguments(host: ModelHost, options: Options) -> dict[str, Any]:
-    """What Gradio's `launch()` needs for the server; the page adds its own. From here on `host`
-    counts and logs its runs."""
+    """Arguments of Gradio's `launch()` for the server; the page adds its own. From now on the runs
+    of `host` are counted and logged."""
     observers: list[Observer] = [logs.RunLines()]
     routes = [Route("/healthz", Health(host, options))]
     if options.metrics:
         from sidecar_core.server.metrics import CONTENT_TYPE, Metrics
 
-        metrics = Metrics(host.turnstile.waiting)
+        metrics = Metrics(host.queue.waiting)
         observers.append(metrics)
 
         def figures(request: Request) -> Response:
@@ -47,10 +47,10 @@ def server_arguments(host: ModelHost, options: Options) -> dict[str, Any]:
             return Response(metrics.text(), media_type=CONTENT_TYPE)
 
         routes.append(Route("/metrics", figures))
-    host.watch = Watch(*observers)
+    host.monitor = Monitor(*observers)
     middleware = [
         Middleware(Headers, headers=security_headers(options.frame_ancestors)),
-        Middleware(GZipMiddleware),  # the page is 240 kB of text; event streams it leaves alone
+        Middleware(GZipMiddleware),  # the page is 240 kB of text; event streams are not compressed
     ]
     if options.login:
         middleware.append(Middleware(Gate))
@@ -63,8 +63,8 @@ def server_arguments(host: ModelHost, options: Options) -> dict[str, Any]:
 
 
 class Health:
-    """Says how the models are: 200 while they load and when they are there, 503 when they cannot be
-    loaded."""
+    """Reports the state of the models: 200 while they load and once they are ready, 503 after
+    loading failed."""
 
     def __init__(self, host: ModelHost, options: Options) -> None:
         self._host, self._options = host, options
@@ -84,7 +84,7 @@ class Health:
 
 
 def _knows(request: Request, login: Sequence[str]) -> bool:
-    """Whether the request brings user name and password by HTTP Basic."""
+    """Whether the request has the right user name and password (HTTP Basic)."""
     scheme, _, words = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return False

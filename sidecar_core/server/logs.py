@@ -1,8 +1,7 @@
-"""What the server writes down: one line for each run on standard error, and nothing of its content.
+"""The server's log: one line for each run on standard error, and nothing of the run's content.
 
-No line holds a word of an article, a summary, a tag or a prompt, nor who asked. The message of an
-exception may quote its input, so that of an exception only classes and places in the code are
-written.
+No line contains a word of an article, a summary, a tag or a prompt, or who asked. An exception's
+message may quote its input, so only the classes and code locations of exceptions are logged.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import warnings
 from datetime import UTC, datetime
 from typing import Any
 
-from sidecar_core.host.watch import Ended, Kind
+from sidecar_core.host.monitor import Ended, Kind
 from sidecar_core.report import shown
 
 NAME = "sidecar_core"
@@ -26,7 +25,7 @@ log = logging.getLogger(f"{NAME}.runs")
 
 
 def set_up(form: str) -> None:
-    """Write to standard error as "json" or "text"; "off" writes nothing."""
+    """Log to standard error as "json" or "text"; "off" logs nothing."""
     logger = logging.getLogger(NAME)
     handler: logging.Handler = logging.NullHandler()
     if form != "off":
@@ -39,8 +38,8 @@ def set_up(form: str) -> None:
 
 
 class _WithoutMessages:
-    """Stands in for the module `traceback` where Gradio prints exceptions with their messages,
-    which quote what was sent."""
+    """Replaces the module `traceback` in Gradio, which prints exceptions with their messages; these
+    may quote a visitor's input."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(traceback, name)
@@ -50,7 +49,7 @@ class _WithoutMessages:
 
 
 def quiet_gradio() -> None:
-    """Let Gradio write down an exception's outline instead of its message, and no warnings."""
+    """Make Gradio log an exception's outline instead of its message, and no warnings."""
     warnings.filterwarnings("ignore", module="gradio")
     for name, module in list(sys.modules.items()):
         if name.startswith("gradio.") and getattr(module, "traceback", None) is traceback:
@@ -58,10 +57,10 @@ def quiet_gradio() -> None:
 
 
 class RunLines:
-    """Writes the line of each run when it ends."""
+    """Logs one line for each run when it ends."""
 
     def began(self, kind: Kind) -> None:
-        """Nothing: the one line of a run comes at its end."""
+        """Does nothing: a run is logged when it ends."""
 
     def ended(self, run: Ended) -> None:
         words = (
@@ -97,7 +96,7 @@ class AsJson(logging.Formatter):
 
 
 def outline(error: BaseException) -> list[str]:
-    """Where an exception and those that led to it came from: files, lines, classes, no message."""
+    """The classes and code locations of an exception and its causes, without messages."""
     lines: list[str] = []
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -1,7 +1,7 @@
-"""The figures at /metrics: runs counted, in the text format of Prometheus.
+"""The figures at /metrics: counts of runs, in Prometheus' text format.
 
-Each app has a registry of its own, so that two apps in one process do not add up, and nothing about
-the process or its visitors is in it.
+Each app has its own registry, so that two apps in one process are counted apart. The registry holds
+nothing about the process or its visitors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from prometheus_client import (
 )
 
 from sidecar_core import __version__
-from sidecar_core.host.watch import Ended, Kind, Outcome
+from sidecar_core.host.monitor import Ended, Kind, Outcome
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -31,12 +31,12 @@ SHARES = tuple(n / 10 for n in range(1, 11))
 
 
 class Metrics:
-    """Observes runs. `waiting` says how many wait for the models now."""
+    """Observes runs. `waiting` returns how many are queued."""
 
     def __init__(self, waiting: Callable[[], int]) -> None:
         own = self._registry = CollectorRegistry(auto_describe=True)
         self._started = Counter(
-            "sidecar_runs_started", "Runs that got to the models", ["kind"], registry=own
+            "sidecar_runs_started", "Runs that reached the models", ["kind"], registry=own
         )
         self._ended = Counter(
             "sidecar_runs_ended", "Runs that ended, by outcome", ["kind", "outcome"], registry=own
@@ -44,30 +44,28 @@ class Metrics:
         self._tokens = Counter("sidecar_tokens", "Tokens of summaries", registry=own)
         self._seconds = Histogram(
             "sidecar_run_seconds",
-            "Seconds from click to end, waiting included",
+            "Seconds from click to end, queue included",
             ["kind"],
             buckets=SECONDS,
             registry=own,
         )
         self._speed = Histogram(
             "sidecar_tokens_per_second",
-            "Tokens per second of each summary, prompt reading not counted",
+            "Tokens per second of each summary, without prefill",
             buckets=SPEEDS,
             registry=own,
         )
         self._alpha = Histogram(
             "sidecar_alpha",
-            "Mean overlap of draft and target of each run",
+            "Alpha (mean overlap of draft and target) of each run",
             buckets=SHARES,
             registry=own,
         )
-        Gauge("sidecar_runs_waiting", "Runs that wait for the models", registry=own).set_function(
-            waiting
-        )
+        Gauge("sidecar_runs_waiting", "Runs in the queue", registry=own).set_function(waiting)
         Gauge("sidecar_info", "Version of the app", ["version"], registry=own).labels(
             __version__
         ).set(1)
-        for kind in KINDS:  # so that a rate is known from the first run on
+        for kind in KINDS:  # so that rates are defined from the first run on
             self._started.labels(kind)
             for outcome in OUTCOMES:
                 self._ended.labels(kind, outcome)
@@ -87,5 +85,5 @@ class Metrics:
             self._alpha.observe(run.alpha)
 
     def text(self) -> bytes:
-        """All figures as they are now."""
+        """All current figures."""
         return generate_latest(self._registry)

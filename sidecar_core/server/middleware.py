@@ -1,6 +1,6 @@
-"""What stands between the server and the page: headers for the answers, and a gate.
+"""ASGI middleware between the server and the page: response headers, and a gate for logins.
 
-Both work on ASGI messages, so that streams stay streams.
+Both work message by message, so that streams stay streams.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'",
-    # Gradio's page holds inline scripts and styles, and makes functions of its handlers' text.
+    # Gradio's page contains inline scripts and styles, and compiles handlers from text.
     "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:",
@@ -25,23 +25,22 @@ CONTENT_SECURITY_POLICY = (
     "base-uri 'self'",
     "form-action 'self'",
 )
-"""Nothing is taken from, or sent to, any other host."""
+"""Nothing is loaded from or sent to other hosts."""
 
 FEATURES = (
     "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer",
     "microphone", "midi", "payment", "usb",
 )  # fmt: skip
-"""What a browser offers and this page never uses."""
-
+"""Browser features that this page never uses."""
 
 ASSETS = "/assets/"
-"""Gradio's scripts and styles; their names change with what is in them."""
+"""Gradio's scripts and styles; their names change with their content."""
 
 FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 def security_headers(frame_ancestors: str) -> dict[str, str]:
-    """Headers of every answer; `frame_ancestors` are the sites that may frame the page."""
+    """Headers of every response; `frame_ancestors` are the sites that may frame the page."""
     policy = [*CONTENT_SECURITY_POLICY, f"frame-ancestors {frame_ancestors}"]
     return {
         "Content-Security-Policy": "; ".join(policy),
@@ -52,8 +51,7 @@ def security_headers(frame_ancestors: str) -> dict[str, str]:
 
 
 class Headers:
-    """Adds headers to every answer as it begins, and to the page's parts that a browser need not
-    ask for them again."""
+    """Adds `headers` to every response, and a caching header to Gradio's scripts and styles."""
 
     def __init__(self, app: ASGIApp, headers: dict[str, str]) -> None:
         self._app, self._headers = app, headers
@@ -71,10 +69,10 @@ class Headers:
 
 
 class Gate:
-    """With a password: lets only those in who logged in, and everybody to what the login needs.
+    """If there is a password: rejects requests without a login, except for what the login needs.
 
-    Gradio itself asks for the login at most of its routes, but not at those that cancel a run or
-    hold a connection open. The tokens are those that its login gave out.
+    Gradio itself protects most of its routes, but not those that cancel a run or hold a connection
+    open. The gate accepts the tokens that Gradio's login issues.
     """
 
     PATHS = frozenset(
@@ -101,7 +99,7 @@ def _is_open(path: str) -> bool:
 
 
 def _is_in(scope: Scope) -> bool:
-    """Whether the request brings a token of Gradio's login."""
+    """Whether the request has a token of Gradio's login."""
     app: Any = scope["app"]
     cookies = Request({**scope, "type": "http"}).cookies
     names = (f"access-token-{app.cookie_id}", f"access-token-unsecure-{app.cookie_id}")

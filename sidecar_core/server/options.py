@@ -1,8 +1,8 @@
-"""What `app.py` can be told: options, and behind each an environment variable.
+"""The options of `app.py`, each with an environment variable.
 
-Hosts start the app without arguments, so everything can come from the environment; the command line
-goes before it. A value that does not fit is a SidecarError that names where it came from. Nothing
-here imports Gradio, which reads the same variables and would fail on them with a traceback.
+Hosts start the app without arguments, so every option can come from the environment; the command
+line takes precedence. A value that is not valid raises BadInput, which names its source. Nothing
+here imports Gradio: it reads the same variables and would fail on them with a traceback.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from typing import Any
 
 from sidecar_core import __version__
 from sidecar_core.cli import Parser
-from sidecar_core.errors import SidecarError
-from sidecar_core.host.model_host import MAX_SECONDS
-from sidecar_core.host.queue import MAX_WAITING
+from sidecar_core.errors import BadInput
+from sidecar_core.host.limits import MAX_SECONDS, MAX_WAITING
 from sidecar_core.settings import PRECISIONS
 
 MIN_PASSWORD = 8
 SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
-"""What a switch may say, here and in a link."""
+"""The values of a switch, here and in a link."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve the page. Without a `password` it is open to everybody."""
+    """How to serve the page. Without a `password` anybody can open it."""
 
     pair: str
     precision: str
@@ -45,13 +44,13 @@ class Options:
 
     @property
     def login(self) -> tuple[str, str] | None:
-        """User name and password, or None where there is no password."""
+        """User name and password, or None without a password."""
         return (self.user, self.password) if self.password else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """One option: `read` takes its words and raises ValueError saying what they must be."""
+    """One option. `read` parses its text and raises ValueError saying what the text must be."""
 
     name: str
     variable: str
@@ -59,7 +58,7 @@ class _Setting:
     help: str
     read: Callable[[str], Any] = str
     on: bool = False
-    """Whether it is a switch, which takes no value on the command line."""
+    """Whether it is a switch: it takes no value on the command line."""
 
 
 def _number(low: int, high: int) -> Callable[[str], int]:
@@ -100,24 +99,24 @@ SETTINGS = (
         "precision",
         "SIDECAR_PRECISION",
         "auto",
-        ", ".join(PRECISIONS),
+        f"one of {', '.join(PRECISIONS)}",
         _one_of(*PRECISIONS),
     ),
-    _Setting("device", "SIDECAR_DEVICE", None, "for example cpu or cuda"),
-    _Setting("host", "GRADIO_SERVER_NAME", "127.0.0.1", "address to listen at"),
-    _Setting("port", "GRADIO_SERVER_PORT", 7860, "port to listen at", _number(1, 65535)),
+    _Setting("device", "SIDECAR_DEVICE", None, "device of the models, for example cpu or cuda"),
+    _Setting("host", "GRADIO_SERVER_NAME", "127.0.0.1", "address to listen on"),
+    _Setting("port", "GRADIO_SERVER_PORT", 7860, "port to listen on", _number(1, 65535)),
     _Setting(
         "max_waiting",
         "SIDECAR_MAX_WAITING",
         MAX_WAITING,
-        "runs that may wait for the models; more are refused",
+        "longest queue; further runs are refused",
         _number(1, 1000),
     ),
     _Setting(
         "max_seconds",
         "SIDECAR_MAX_SECONDS",
-        int(MAX_SECONDS),
-        "longest that a run may take",
+        MAX_SECONDS,
+        "time limit of a run, in seconds",
         _number(1, 86_400),
     ),
     _Setting(
@@ -127,32 +126,32 @@ SETTINGS = (
         "log",
         "SIDECAR_LOG",
         "text",
-        "one line for each run on standard error: json, text or off",
+        "log one line for each run to standard error: json, text or off",
         _one_of("json", "text", "off"),
     ),
     _Setting(
         "frame_ancestors",
         "SIDECAR_FRAME_ANCESTORS",
         "'self' https://huggingface.co",
-        "sites that may show the page in a frame",
+        "sites that may embed the page in a frame",
         _sources,
     ),
 )
-"""Everything but the login, which comes from the environment alone: arguments of a process can be
-read by others on the machine."""
+"""Every option but the login, which comes from the environment only: other users of the machine can
+read a process's arguments."""
 
 
 def parse(
     arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
 ) -> Options:
-    """What `arguments` and, behind them, the environment say. Raises SidecarError."""
-    parser = Parser(description="Speculative decoding with a sidecar, as a page.")
+    """The options from `arguments`, then from the environment. Raises BadInput."""
+    parser = Parser(description="Serves the page of Speculative Sidecar.")
     add_options(parser)
     return options_of(vars(parser.parse_args(arguments)), environment)
 
 
 def options_of(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Options:
-    """The options of a parsed command line; the environment says what it leaves out."""
+    """The options from a parsed command line, then from the environment. Raises BadInput."""
     found = {setting.name: _value(setting, given, environment) for setting in SETTINGS}
     user = environment.get("SIDECAR_USER", "").strip() or "visitor"
     return Options(**found, user=user, password=_password(environment))
@@ -167,7 +166,7 @@ def _value(setting: _Setting, given: Mapping[str, Any], environment: Mapping[str
     try:
         return setting.read(words)
     except ValueError as error:
-        raise SidecarError(f"{source} is {words!r}; it must be {error}.") from None
+        raise BadInput(f"{source} is {words!r}; it must be {error}.") from None
 
 
 def _password(environment: Mapping[str, str]) -> str | None:
@@ -175,7 +174,7 @@ def _password(environment: Mapping[str, str]) -> str | None:
     if password is None:
         return None
     if len(password.strip()) < MIN_PASSWORD:
-        raise SidecarError(
+        raise BadInput(
             f"SIDECAR_PASSWORD is empty or too short; it must have at least {MIN_PASSWORD} "
             "characters. Unset it to serve the page without a password."
         )
@@ -183,14 +182,14 @@ def _password(environment: Mapping[str, str]) -> str | None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Give `parser` every option, and the words on the password."""
+    """Add every option to `parser`, and a note about the password."""
     parser.epilog = (
-        "SIDECAR_PASSWORD asks visitors for a password, SIDECAR_USER (default: visitor) is the "
-        "user name that goes with it."
+        "Set SIDECAR_PASSWORD to require a password; SIDECAR_USER is the user name for it "
+        "(default: visitor)."
     )
     parser.add_argument("--version", action="version", version=__version__)
     for setting in SETTINGS:
-        shown = setting.default if setting.default is not None else "chosen by itself"
+        shown = setting.default if setting.default is not None else "automatic"
         words = f"{setting.help} ({setting.variable}, default: {shown})".replace("%", "%%")
         flag = "--" + setting.name.replace("_", "-")
         if setting.on:

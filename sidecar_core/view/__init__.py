@@ -1,1 +1,1 @@
-"""Events as HTML, tables and figures. Nothing here knows Gradio."""
+"""Events as HTML, tables and figures. Nothing here imports Gradio."""

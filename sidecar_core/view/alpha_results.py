@@ -1,13 +1,13 @@
 """The α lab's results as HTML: bars by condition, cost by suffix length, tables.
 
-Pure functions of pooled results (`experiments.pooling.pool`, `experiments.sweep.pool_sweep`) and of
-`Bar`s. Lines stretch with the page while all words are HTML; positions are percentages. Whatever
-comes from a visitor passes through `text` or `attribute`.
+Pure functions of pooled results (`pooling.pool`, `sweep.pool_sweep`) and of `ConditionBar`s. Lines
+stretch with the page, words are HTML, positions are percentages. Everything that comes from a
+visitor passes through `text` or `attribute`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +15,19 @@ from sidecar_core.experiments.alpha.conditions import ABOUT
 from sidecar_core.experiments.alpha.published import PUBLISHED
 from sidecar_core.experiments.tables import bounds, percent, signed
 from sidecar_core.report import shown
+from sidecar_core.view.lab_parts import fill, folded, progress, table, whisker
 from sidecar_core.view.render import attribute, text
 
 MARKS = {"small": "▲", "big": "◆"}
-"""Form of each published pair's marks."""
+"""The mark of each published pair."""
 
 Interval = Sequence[float] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ConditionBar:
     """One condition so far. `done` is the share of its positions that were read, 1 at the end;
-    `gap` is α - identical, `relative` the same in parts of identical."""
+    `gap` is α minus that of identical prompts, `relative` the same as a share of the latter."""
 
     name: str
     alpha: float | None = None
@@ -37,8 +38,8 @@ class Bar:
     done: float = 0.0
 
 
-def bars(rows: Sequence[Bar]) -> str:
-    """A row for each condition: its α, and how far it is from `identical`."""
+def bars(rows: Sequence[ConditionBar]) -> str:
+    """A row for each condition: its α, and the difference from `identical`."""
     reach = _reach(rows)
     spoken = "; ".join(f"{r.name} {r.alpha:.3f}" for r in rows if r.alpha is not None)
     body = "".join(_row(row, reach) for row in rows)
@@ -50,9 +51,9 @@ def bars(rows: Sequence[Bar]) -> str:
     )
 
 
-def _reach(rows: Sequence[Bar]) -> float:
-    """Half the width of the differences' axis. `unrelated` is a collapse, not a difference: it may
-    leave the axis, so that the others can be seen."""
+def _reach(rows: Sequence[ConditionBar]) -> float:
+    """Half the width of the differences' axis. `unrelated` may exceed it: its collapse would make
+    all other differences invisible."""
     ends = [0.01]
     for row in rows:
         if row.name != "unrelated" and row.gap is not None:
@@ -61,29 +62,28 @@ def _reach(rows: Sequence[Bar]) -> float:
     return max(ends) * 1.15
 
 
-def _row(row: Bar, reach: float) -> str:
+def _row(row: ConditionBar, reach: float) -> str:
     about = ABOUT[row.name]
-    fill = whisker = number = ""
+    bar = interval = number = ""
     if row.alpha is not None:
-        fill = f'<i class="fill" style="width:{100 * row.alpha:.2f}%"></i>'
+        bar = fill(100 * row.alpha)
         number = f"<b>{row.alpha:.4f}</b>"
-        whisker = _whisker(row.ci95, lambda v: 100 * v)
+        interval = _interval(row.ci95, lambda v: 100 * v)
     marks = "".join(
         _mark(name, 100 * pair.alpha[row.name], f"{pair.alpha[row.name]:.4g}")
         for name, pair in PUBLISHED.items()
         if row.name in pair.alpha
     )
-    progress = f'<i class="read" style="width:{100 * row.done:.0f}%"></i>' if row.done < 1 else ""
     return (
         f'<div class="lab-row"><div class="lab-name" title="{attribute(about)}">{text(row.name)}'
-        f'<small>{text(about)}</small></div><div class="lab-cell"><div class="lab-track">{progress}'
-        f"{fill}{whisker}{marks}</div>{number}</div>"
+        f'<small>{text(about)}</small></div><div class="lab-cell"><div class="lab-track">'
+        f"{progress(row.done)}{bar}{interval}{marks}</div>{number}</div>"
         f'<div class="lab-cell"><div class="lab-track lab-gaps"><i class="zero"></i>'
         f"{_gap(row, reach)}</div>{_gap_number(row)}</div></div>"
     )
 
 
-def _gap(row: Bar, reach: float) -> str:
+def _gap(row: ConditionBar, reach: float) -> str:
     def at(value: float) -> float:
         return 50 + 50 * max(-1.0, min(1.0, value / reach))
 
@@ -96,14 +96,14 @@ def _gap(row: Bar, reach: float) -> str:
             f'style="left:{low:.2f}%;width:{high - low:.2f}%"></i>'
         )
         if not beyond:
-            drawn += _whisker(row.gap_ci95, at)
+            drawn += _interval(row.gap_ci95, at)
     for name in PUBLISHED:
         if gap := _published_gap(name, row.name):
             drawn += _mark(name, at(gap), signed(gap))
     return drawn
 
 
-def _gap_number(row: Bar) -> str:
+def _gap_number(row: ConditionBar) -> str:
     if row.gap is None or row.name == "identical":
         return ""
     return f"<b>{signed(row.gap)}<small>{percent(row.relative)}</small></b>"
@@ -114,14 +114,11 @@ def _published_gap(pair: str, condition: str) -> float | None:
     return alpha[condition] - alpha["identical"] if condition in alpha else None
 
 
-def _whisker(interval: Interval, at: Any) -> str:
+def _interval(interval: Interval, at: Callable[[float], float]) -> str:
     if interval is None:
         return ""
-    low, high = (at(value) for value in interval)
-    title = attribute(f"95 % over articles: {bounds(interval)}")
-    return (
-        f'<i class="whisker" style="left:{low:.2f}%;width:{high - low:.2f}%" title="{title}"></i>'
-    )
+    low, high = map(at, interval)
+    return whisker(low, high, f"95 % interval over articles: {bounds(interval)}")
 
 
 def _mark(pair: str, left: float, value: str) -> str:
@@ -144,9 +141,9 @@ def _legend() -> str:
 
 
 def cost_chart(lengths: Mapping[str, Mapping[str, Any]]) -> str:
-    """Position cost by length of the suffix, ours with intervals, the published lines beside it.
+    """Position cost by suffix length: ours with intervals, and the published lines.
 
-    `lengths` is that of a pooled sweep; the lengths stand side by side at equal distance.
+    `lengths` is that of a pooled sweep. The lengths are drawn at equal distances.
     """
     names = list(lengths)
     ours = {n: point["cost"] for n, point in lengths.items()}
@@ -198,7 +195,7 @@ def cost_chart(lengths: Mapping[str, Mapping[str, Any]]) -> str:
         f'<div class="lab-plot"><div class="lab-zero" style="bottom:{y(0):.2f}%"><span>0</span>'
         f'</div>{grid}<svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">'
         f'{svg}</svg>{marks}</div><div class="lab-ticks">{ticks}</div>'
-        '<p class="lab-axis">tokens of the hidden suffix; up: α lost to the shifted positions</p>'
+        '<p class="lab-axis">tokens of the masked suffix; up: α lost to the shifted positions</p>'
         f"</div>{_legend()}"
     )
 
@@ -207,11 +204,11 @@ def cost_chart(lengths: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def verdict(result: Mapping[str, Any]) -> str:
-    """What the decomposition says, in a sentence or two; "" where it cannot be made."""
+    """The decomposition in words; "" if there is none."""
     parts = result.get("decomposition", {})
     said = []
     for part, words in (
-        ("position_cost", "Hiding the suffix but keeping its places free changes α by"),
+        ("position_cost", "Masking the suffix but keeping its positions free changes α by"),
         ("content_leak", "reading the suffix changes it by a further"),
         ("tail_leak", "reading it through the chat tail alone would change it by"),
     ):
@@ -225,7 +222,7 @@ def verdict(result: Mapping[str, Any]) -> str:
     if not said:
         return ""
     count = result["documents"]
-    over = "one article, so no intervals" if count == 1 else f"{count} articles, 95 % intervals"
+    over = "one article, no intervals" if count == 1 else f"{count} articles, 95 % intervals"
     return f"<p>{'; '.join(said)} ({over}).</p>"
 
 
@@ -251,9 +248,9 @@ def tables(result: Mapping[str, Any]) -> str:
         ("condition", ""),
         ("α", "pooled over all positions"),
         ("95 %", "over articles, Student's t"),
-        ("to identical", "paired difference"),
+        ("vs. identical", "paired difference"),
         ("95 %", "over articles, Student's t"),
-        ("argmax", "how often the draft's likeliest token is the target's"),
+        ("same top token", "how often draft and target have the same likeliest token"),
         ("tokens/pass", f"expected at temperature 1 and γ = {result['gamma']}, by the closed form"),
         ("at temp. 0", "tokens per pass of the greedy run, replayed block by block"),
     ]
@@ -274,12 +271,12 @@ def tables(result: Mapping[str, Any]) -> str:
     plain = [(name, ABOUT.get(name, "")) for name in names]
     return (
         table(heads, rows)
-        + _folded(
+        + folded(
             "α by position in the summary",
             table([("position", ""), ("tokens", ""), *plain], depth),
         )
-        + _folded("α by place in the draft block", table([("place", ""), *plain], places))
-        + _folded(
+        + folded("α by place in the draft block", table([("place", ""), *plain], places))
+        + folded(
             f"Articles ({len(articles)})",
             table([("article", ""), ("tokens", "of the summary"), *plain], articles),
         )
@@ -306,32 +303,8 @@ def cost_table(lengths: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def skipped_list(skipped: Sequence[Any]) -> str:
-    """What was passed over, by name; "" for nothing."""
+    """The skipped articles and why; "" if there are none."""
     if not skipped:
         return ""
     lines = "".join(f"<li>{text(s.where)}: {text(s.why)}</li>" for s in skipped)
-    return _folded(f"Skipped ({len(skipped)})", f"<ul>{lines}</ul>")
-
-
-def table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
-    """`heads` are (words, tooltip)."""
-    head = "".join(
-        f'<th scope="col" title="{attribute(tip)}">{text(name)}</th>' for name, tip in heads
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td>{text(cell)}</td>" if n else f'<th scope="row">{text(cell)}</th>'
-            for n, cell in enumerate(row)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return (
-        f'<div class="lab-scroll"><table class="lab-table"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _folded(title: str, body: str) -> str:
-    return f"<details><summary>{text(title)}</summary>{body}</details>"
+    return folded(f"Skipped ({len(skipped)})", f"<ul>{lines}</ul>")

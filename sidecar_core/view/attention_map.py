@@ -1,6 +1,6 @@
-"""Who sees whom, as a picture: segments across, who reads down; redrawn with every toggle.
+"""The attention map: who attends to what. Rows attend to columns; every toggle redraws it.
 
-The cells come from `visibility.sight`, the same table that the engine's caches are tested against.
+The cells come from `visibility.sight`, the table that the engine's caches are tested against.
 """
 
 from __future__ import annotations
@@ -17,59 +17,60 @@ NAMES = {
     "head": ("H", "opening", "chat template and “Document:”"),
     "document": ("D", "document", "the article"),
     "instruction": ("I", "instruction", "“summarize in 3 bullets …”"),
-    "suffix": ("X", "suffix", "the sidecar's instruction, read by the draft alone"),
+    "suffix": ("X", "suffix", "the sidecar's instruction; only the draft reads it"),
     "tail": ("A", "chat tail", "chat template between question and answer"),
-    "summary": ("S", "summary", "what is written"),
+    "summary": ("S", "summary", "the text that is generated"),
     "tags": ("T", "tags", "the forced opening of the tag list, and the tags"),
 }
-"""Segment → (letter, name, explanation). The cue belongs to the tags here."""
+"""Segment → (letter, name, explanation). Here the cue is part of the tags."""
 
 COMPOUND = ("head", "document", "instruction", "suffix", "tail", "summary", "tags")
 DEFERRED = ("head", "document", "instruction", "tail", "summary", "suffix", "tags")
-"""Where the draft's own prompt has no suffix, the tagger reads it behind the summary."""
+"""If the draft's prompt has no suffix, the sidecar reads the suffix after the summary."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One reader: for each column "all", "causal", "none" (later or not there) or "hidden"."""
+class MapRow:
+    """One reader, with a cell for each column: "all", "causal", "masked", or "none" (the column
+    comes later, or is not in the prompt)."""
 
     title: str
     note: str
     cells: tuple[str, ...]
 
 
-def rows(order: Sequence[str], settings: RunSettings) -> tuple[Row, ...]:
-    """The readers of the picture, top to bottom."""
+def rows(order: Sequence[str], settings: RunSettings) -> tuple[MapRow, ...]:
+    """The rows of the map, top to bottom."""
 
     def cells(reader: str, target: bool = False) -> tuple[str, ...]:
         found = []
         for column in order:
-            masked, plain = (
+            masked, unmasked = (
                 sight(reader, column, order, suffix_masking=s, document_masking=d)
                 for s, d in ((settings.suffix_masking, settings.document_masking), (False, False))
             )
             if target and column == "suffix":
                 found.append("none")
             else:
-                found.append("hidden" if masked != plain else str(masked))
+                found.append("masked" if masked != unmasked else str(masked))
         return tuple(found)
 
     readers = [
-        Row("Target", "writes and judges the summary", cells("summary", target=True)),
-        Row("Draft, summary", "drafts the summary", cells("summary")),
+        MapRow("Target", "judges and writes the summary", cells("summary", target=True)),
+        MapRow("Draft, summary", "drafts the summary", cells("summary")),
     ]
     if "suffix" in order:
-        readers.append(Row("Draft, tags", "writes on the side", cells("tags")))
+        readers.append(MapRow("Draft, tags", "writes the tags", cells("tags")))
     return tuple(readers)
 
 
 def attention_map(lengths: Mapping[str, int], settings: RunSettings) -> str:
-    """The picture. `lengths` are tokens by segment name; empty before the tokenizer is there."""
+    """The map. `lengths` are tokens by segment name; empty before the tokenizer is loaded."""
     if settings.draft_prompt == "unrelated":
         return (
-            '<p class="quiet">The draft reads only the text you typed, never the article: it '
-            "guesses blindly, the target rejects almost everything, and the summary stays the "
-            "target's own. There is nothing in the draft's memory to make tags from.</p>"
+            '<p class="quiet">The draft reads only the unrelated text, not the article. It guesses '
+            "blindly, so the target rejects almost every draft and writes the summary itself. The "
+            "draft's cache holds nothing to make tags from.</p>"
         )
     order = DEFERRED if settings.draft_prompt == "identical" else COMPOUND
     weights = [_weight(lengths.get(name)) for name in order]
@@ -90,23 +91,23 @@ def attention_map(lengths: Mapping[str, int], settings: RunSettings) -> str:
 
 
 def reading(lengths: Mapping[str, int], settings: RunSettings) -> str:
-    """What the picture says, in words."""
+    """The map in words."""
     if settings.draft_prompt == "identical":
-        first = "Draft and target read the same prompt; the suffix comes after the summary."
+        first = "Draft and target read the same prompt; the suffix follows the summary."
     elif settings.suffix_masking:
         first = "While it drafts the summary, the draft does not see the suffix."
     else:
         first = "While it drafts the summary, the draft sees the suffix, and the target does not."
     if not settings.document_masking:
-        return f"{first} The tagger sees the document as well as the summary."
-    second = " The tagger does not see the document"
+        return f"{first} The sidecar attends to the document and the summary."
+    second = " The sidecar does not attend to the document"
     if kept := lengths.get("document"):
-        second += f": {kept:,} tokens less to attend to"
+        second += f": {kept:,} fewer tokens in its cache"
     return f"{first}{second}."
 
 
 def _weight(tokens: int | None) -> float:
-    """Width of a column: grows with the segment, but slowly, so that short ones stay readable."""
+    """Width of a column. It grows slowly with the segment, so that short ones stay readable."""
     return 3.7 + (math.sqrt(min(tokens, 1500)) / 2.5 if tokens else 2.5)
 
 
@@ -122,10 +123,10 @@ def _heading(name: str, tokens: int | None) -> str:
 def _cell(kind: str, name: str) -> str:
     word = NAMES[name][1]
     said = {
-        "all": f"sees the {word}",
-        "causal": f"sees the {word} so far",
-        "hidden": f"the {word} is hidden",
+        "all": f"attends to the {word}",
+        "causal": f"attends to the {word} so far",
+        "masked": f"the {word} is masked",
         "none": f"does not have the {word}",
     }[kind]
-    shown = "hidden" if kind == "hidden" else ""
+    shown = "masked" if kind == "masked" else ""
     return f'<td class="{kind}" title="{said}"><span>{shown}</span><i class="said">{said}</i></td>'

@@ -1,62 +1,54 @@
-"""One sentence about what came out of a scenario.
+"""One sentence about the result of a scenario.
 
-It speaks of measured numbers: this run's, and those of the earlier runs on the same article that
+It states measured numbers only: this run's, and those of earlier runs on the same article that
 differ in nothing but the scenario.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sidecar_core.grounding import ground
 from sidecar_core.report import RunReport
-from sidecar_core.scenarios import FREE, Scenario
+from sidecar_core.scenarios import CHANGED, Scenario
 from sidecar_core.settings import RunSettings
+from sidecar_core.view.runs_table import RunRecord
 from sidecar_core.view.tag_column import SIGNS
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """An earlier run on the same article: its settings and its figures."""
-
-    settings: RunSettings
-    report: RunReport
-
-
 def comparable(a: RunSettings, b: RunSettings) -> bool:
-    """Whether two runs differ in nothing but what a scenario sets."""
+    """Whether two runs differ in nothing but what a scenario changes."""
     mine, other = a.as_dict(), b.as_dict()
-    return all(mine[name] == other[name] for name in mine if name not in (*FREE, "draft_text"))
+    return all(mine[name] == other[name] for name in mine if name not in (*CHANGED, "draft_text"))
 
 
 def outcome(
     scenario: Scenario,
     settings: RunSettings,
     report: RunReport,
-    earlier: Sequence[Measured],
+    earlier: Sequence[RunRecord],
     document: str,
 ) -> str:
-    """One sentence with this run's numbers, and beside them those it is to be compared with."""
+    """One sentence with this run's numbers and those of the runs to compare with."""
     if not _whole(report) or report.alpha is None:
-        return "Stopped before there was anything to compare."
+        return "The run ended before there was anything to compare."
     alpha = report.alpha
-    plain = _alpha_of(earlier, settings, "identical", None)
+    identical = _alpha_of(earlier, settings, "identical", None)
     visible = _alpha_of(earlier, settings, "compound", False)
-    if scenario.key == "plain":
-        return f"α is {alpha:.3f} with nothing on the side: the baseline on this article."
-    if scenario.key == "visible":
-        if plain is None:
-            return f"α is {alpha:.3f} with the suffix in sight; run scenario 1 to compare."
-        return f"α {_moved(plain, alpha)} when the draft sees the suffix." + _same_text(
+    if scenario.key == "identical":
+        return f"α is {alpha:.3f} with identical prompts: the baseline on this article."
+    if scenario.key == "suffix-visible":
+        if identical is None:
+            return f"α is {alpha:.3f} with the suffix visible; run scenario 1 to compare."
+        return f"α {_moved(identical, alpha)} with the suffix visible." + _same_text(
             earlier, settings, report
         )
-    if scenario.key == "masked":
+    if scenario.key == "suffix-masked":
         parts = [f"α is {alpha:.3f} with the suffix masked"]
         if visible is not None:
-            parts.append(f"{visible:.3f} with it in sight")
-        if plain is not None:
-            parts.append(f"{plain:.3f} without it")
+            parts.append(f"{visible:.3f} with it visible")
+        if identical is not None:
+            parts.append(f"{identical:.3f} with identical prompts")
         if len(parts) == 1:
             return parts[0] + "; run scenarios 1 and 2 to compare."
         return ", ".join(parts) + "." + _same_text(earlier, settings, report)
@@ -64,7 +56,7 @@ def outcome(
 
 
 def _alpha_of(
-    earlier: Sequence[Measured], settings: RunSettings, prompt: str, masking: bool | None
+    earlier: Sequence[RunRecord], settings: RunSettings, prompt: str, masking: bool | None
 ) -> float | None:
     """α of the latest comparable run with that draft prompt and suffix masking (None: either)."""
     for run in reversed(earlier):
@@ -89,8 +81,8 @@ def _whole(report: RunReport) -> bool:
     return report.summary is not None and report.summary.reason != "cancelled"
 
 
-def _same_text(earlier: Sequence[Measured], settings: RunSettings, report: RunReport) -> str:
-    """Says so when every whole run that can be compared wrote the very same tokens."""
+def _same_text(earlier: Sequence[RunRecord], settings: RunSettings, report: RunReport) -> str:
+    """Says so if every comparable whole run wrote exactly the same tokens."""
     others = [
         run.report.ids
         for run in earlier
@@ -102,15 +94,15 @@ def _same_text(earlier: Sequence[Measured], settings: RunSettings, report: RunRe
 
 
 def _tags_outcome(
-    report: RunReport, earlier: Sequence[Measured], settings: RunSettings, document: str
+    report: RunReport, earlier: Sequence[RunRecord], settings: RunSettings, document: str
 ) -> str:
     done = report.taggers["sidecar"].finished
     if done is None or not done.tags:
-        return "The tagger wrote no usable tag this time."
-    words = f"The tagger attended to {done.kv_tokens:,} tokens"
+        return "The sidecar wrote no usable tags."
+    words = f"The sidecar attended to {done.kv_tokens:,} tokens"
     if settings.task in SIGNS:
         words = f"{_leaks(done.tags, report.text, document, SIGNS[settings.task])}. {words}"
-    there = "in sight" if settings.document_masking else "masked"
+    other_way = "attended" if settings.document_masking else "masked"
     for run in reversed(earlier):
         other = run.report.taggers["sidecar"].finished
         if (
@@ -118,7 +110,7 @@ def _tags_outcome(
             and comparable(run.settings, settings)
             and run.settings.document_masking != settings.document_masking
         ):
-            return f"{words}; to {other.kv_tokens:,} with the document {there}."
+            return f"{words}; with the document {other_way}, to {other.kv_tokens:,}."
     return words + "."
 
 
@@ -127,7 +119,7 @@ def _leaks(tags: Sequence[str], summary: str, document: str, sign: str) -> str:
     leaks = {sign + tag: found.words for tag, found in places.items() if found.place == "document"}
     if leaks:
         words = list(dict.fromkeys(f"“{word}”" for found in leaks.values() for word in found))
-        verbs = "leaks" if len(leaks) == 1 else "leak", "stands" if len(words) == 1 else "stand"
+        verbs = "leaks" if len(leaks) == 1 else "leak", "is" if len(words) == 1 else "are"
         return f"{', '.join(leaks)} {verbs[0]}: {', '.join(words)} {verbs[1]} only in the document"
     inside = sum(found.place == "summary" for found in places.values())
-    return f"No tag leaks: {inside} of {len(places)} in the summary, no word only in the document"
+    return f"No leaks: {inside} of {len(places)} tags in the summary, no word only in the document"

@@ -1,4 +1,4 @@
-"""Pacing: how often something may happen, whatever the engine does."""
+"""Pacing: how often the page is updated, however fast the engine is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 
 UPDATES_PER_SECOND = 10
-"""The most updates a run sends to one browser."""
+"""Most updates that a run sends to one browser."""
 
 CHARTS_PER_SECOND = 2
-"""The most redraws of a chart."""
+"""Most redraws of a chart."""
 
 
 class Pace:
-    """Says when the next thing is due; the first one is due at once."""
+    """Says when the next update is due; the first one is due immediately."""
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._interval = 1 / per_second
@@ -21,7 +21,7 @@ class Pace:
         self._next = float("-inf")
 
     def due(self) -> bool:
-        """True at most `per_second` times a second; taking it starts the next interval."""
+        """True at most `per_second` times a second; returning True starts the next interval."""
         now = self._clock()
         if now < self._next:
             return False
@@ -29,5 +29,5 @@ class Pace:
         return True
 
     def wait(self) -> float:
-        """Seconds until something is due."""
+        """Seconds until the next update is due."""
         return max(0.0, self._next - self._clock())

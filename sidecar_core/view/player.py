@@ -1,8 +1,8 @@
-"""A recording as a stream of views: the same fold as a live run's, at a speed of one's choice.
+"""A recording as a stream of views: the same fold as for a live run, at any speed.
 
-It needs no model and no turn. Every view carries a banner that says that it is a recording, of
-which pair, in what precision, on what machine, when. Where a run was silent (the prefill above all)
-the replay waits MAX_SILENCE at most, and the banner says so.
+It needs no model and no queue. Every view has a banner that says that it is a recording, of which
+pair, in which precision, on what machine, and when. Where a run was silent (mostly in prefill) the
+replay waits MAX_SILENCE at most, and the banner says so.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from sidecar_core.events import (
     SummaryFinished,
     TagsFinished,
 )
+from sidecar_core.prompts import Article
 from sidecar_core.recording import Recording
-from sidecar_core.scenarios import BY_KEY
+from sidecar_core.scenarios import find_scenario
 from sidecar_core.view.pace import UPDATES_PER_SECOND
 from sidecar_core.view.render import status, text
 from sidecar_core.view.run_view import LiveRun, RunView
 from sidecar_core.view.runs_table import RunRecord
 
 MAX_SILENCE = 2.0
-"""Seconds of the replay at speed 1; a run that was silent for longer goes on after them."""
+"""Longest pause of a replay in seconds, at speed 1."""
 
-SPEEDS = {"1×": 1.0, "2×": 2.0, "4×": 4.0, "10×": 10.0, "at once": math.inf}
+SPEEDS = {"1×": 1.0, "2×": 2.0, "4×": 4.0, "10×": 10.0, "instant": math.inf}
 
 Wait = Callable[[float], bool]
-"""Waits so many seconds, or until it is to stop: then it returns True."""
+"""Waits that many seconds; returns True early if the replay is to stop."""
 
 
 @dataclass(slots=True)
 class Player:
-    """What one tab plays: `at` of its events are shown. Play goes on from there."""
+    """What one tab plays: the first `at` events are shown, and Play continues from there."""
 
     recording: Recording | None = None
     at: int = 0
@@ -51,23 +52,23 @@ class Player:
         return Player()
 
     def load(self, recording: Recording, earlier: Sequence[RunRecord] = ()) -> None:
-        """Put a recording in, at its beginning. `earlier` are what it is to be compared with."""
+        """Load a recording and rewind. `earlier` are the runs to compare it with."""
         self.recording, self.earlier, self.at = recording, earlier, 0
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """When each event is shown, in seconds at speed 1, and how many silent ones were left out."""
+    """When each event is shown, in seconds at speed 1, and how many silent seconds are left out."""
 
     at: tuple[float, ...]
     shortened: float = 0.0
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Timeline:
-        """Reports on the prefill are no news: however many, they count as one silence."""
+        """All prefill progress together counts as one silence."""
         times, now, before, quiet = list[float](), 0.0, 0.0, 0.0
         for event in events:
-            own = isinstance(event, TagsFinished)  # its seconds are those of one tagger
+            own = isinstance(event, TagsFinished)  # its seconds are the tagger's own
             seconds = before if own else max(before, getattr(event, "seconds", before))
             step = min(seconds - before, MAX_SILENCE - quiet)
             quiet = quiet + step if isinstance(event, PrefillProgress) else 0.0
@@ -77,7 +78,7 @@ class Timeline:
 
 
 def banner(recording: Recording) -> str:
-    """The line that stays on the page as long as anything of the recording does."""
+    """The line that stays on the page as long as the recording is shown."""
     shortened = Timeline.of(recording.events).shortened
     words = f"<b>This is a recording</b>: <bdi>{text(recording.header.describe())}</bdi>."
     if shortened >= 1:
@@ -86,7 +87,7 @@ def banner(recording: Recording) -> str:
 
 
 def steps(events: Sequence[Event]) -> list[int]:
-    """Where single steps stop: behind each round, behind the summary, at the end."""
+    """Where single steps stop: after each round, after the summary, at the end."""
     rounds = [n for n, e in enumerate(events) if isinstance(e, RoundStarted) and e.round]
     behind = [n + 1 for n, e in enumerate(events) if isinstance(e, SummaryFinished)]
     return [*rounds, *behind, len(events)]
@@ -95,8 +96,8 @@ def steps(events: Sequence[Event]) -> list[int]:
 def replay(
     player: Player, wait: Wait, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[RunView]:
-    """Views from where the player is to the end, at most ten a second. `wait` ends it early; it
-    can go on from there."""
+    """Views from the player's position to the end, at most ten a second. If `wait` ends it early,
+    a later call continues from there."""
     fold = _Fold(player)
     events = fold.recording.events
     times = Timeline.of(events).at
@@ -118,7 +119,7 @@ def replay(
 
 
 def step(player: Player, rounds: int) -> RunView:
-    """One round on (1) or back (-1)."""
+    """One round forward (1) or back (-1)."""
     assert player.recording is not None
     stops = steps(player.recording.events)
     if rounds > 0:
@@ -130,27 +131,31 @@ def step(player: Player, rounds: int) -> RunView:
 
 def record_of(recording: Recording, number: int) -> RunRecord:
     """A recording as an earlier run: a thin line in the chart, and numbers to compare with."""
-    fold = LiveRun(recording.article, recording.settings)
+    fold = LiveRun(_article(recording), recording.settings)
     for event in recording.events:
         fold.add(event)
     return fold.record(number)
 
 
+def _article(recording: Recording) -> Article | None:
+    return None if recording.article is None else Article.of(recording.article)
+
+
 def _pause(ahead: float, speed: float) -> float:
-    """Seconds until there is something to show, such that Stop and a new speed are soon heard."""
+    """Seconds until there is something to show, short enough to react to Stop and a new speed."""
     return min(max(ahead / speed, 1 / UPDATES_PER_SECOND), 0.5)
 
 
 class _Fold:
-    """The events up to where a player is, as views of a recording."""
+    """The events up to the player's position, as views of a recording."""
 
     def __init__(self, player: Player) -> None:
         assert player.recording is not None
         self.player, self.recording = player, player.recording
         self.banner = banner(self.recording)
-        scenario = BY_KEY.get(self.recording.header.scenario)
+        scenario = find_scenario(self.recording.header.scenario)
         self.live = LiveRun(
-            self.recording.article, self.recording.settings, player.earlier, scenario
+            _article(self.recording), self.recording.settings, player.earlier, scenario
         )
         for event in self.recording.events[: player.at]:
             self.live.add(event)
@@ -163,14 +168,14 @@ class _Fold:
         return dataclasses.replace(view, running=running, banner=self.banner)
 
     def _line(self, running: bool, over: bool) -> dict[str, str]:
-        """The status line; what it is comes first, for those who hear the page."""
+        """The status line. It begins with "Recording", for screen readers."""
         report = self.live.report
         if report.error:
             return status(f"Recording: {report.error}", "error")
         if over and not report.finished:
-            return status("The recording ends here, before the run did.", "done")
+            return status("The recording ends here; the run went on.", "done")
         if not running and not over:
             total = sum(isinstance(e, RoundStarted) for e in self.recording.events)
-            return status(f"The recording is held in round {report.rounds} of {total}.", "idle")
+            return status(f"Recording paused at round {len(report.rounds)} of {total}.", "idle")
         line = self.live.status()
         return line | {"message": f"Recording: {line['message']}"}

@@ -1,8 +1,8 @@
-"""A recording as one HTML file that needs nothing else: no network, no server, no model.
+"""A recording as one self-contained HTML file: no network, no server, no model.
 
-All of the run stands in the file, readable without scripts; a small script shows less of it to play
-it from the beginning. Everything that a visitor or a model wrote is escaped, and a policy in the
-file lets nothing run or load but that script and those styles, which it knows by their digest.
+The file shows the whole run and is readable without scripts; a small script hides parts of it to
+play it from the beginning. Everything that a visitor or a model wrote is escaped. A policy in the
+file allows only that script and those styles, which it identifies by their digests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sidecar_core.events import (
 from sidecar_core.installed import ASSETS
 from sidecar_core.recording import Recording
 from sidecar_core.report import RunReport
-from sidecar_core.scenarios import BY_KEY
+from sidecar_core.scenarios import find_scenario
 from sidecar_core.view.player import Timeline, banner, steps
 from sidecar_core.view.render import pending_text, text, tiles, token
 from sidecar_core.view.run_view import ending
@@ -38,13 +38,13 @@ SHOWN = (TokenAccepted, TokenRejected, TokenCorrected, TokenBonus)
 """The tokens that stay in the stream."""
 
 FRAME_SECONDS = 0.1
-"""Events that are closer than this share a frame."""
+"""Events closer together than this share a frame."""
 
 STAGES = {
     None: "The models read the prompt.",
     "prefill": "The models read the prompt.",
-    "summary": "The draft proposes, the target judges.",
-    "tagging": "Both taggers write in turn.",
+    "summary": "The draft proposes tokens, the target judges them.",
+    "tagging": "The sidecar and the standalone tagger take turns.",
     "done": "Done.",
 }
 
@@ -77,7 +77,7 @@ def recording_page(recording: Recording) -> str:
         )
         pieces[tagger] = _column(shown)
         pieces[f"{tagger}_what"] = shown["what"]
-    # In one pass: what a piece holds is not looked at again.
+    # In one pass: marks inside a piece are not replaced.
     return re.sub(r"{{(\w+)}}", lambda found: pieces[found[1]], template)
 
 
@@ -89,7 +89,7 @@ def _digest(template: str, element: str) -> str:
 
 @dataclass(slots=True)
 class _Frame:
-    """Fold of the events up to a moment into how much of the file shows then."""
+    """Fold of the events up to a moment into how much of the file is visible then."""
 
     report: RunReport = field(default_factory=RunReport)
     shown: int = 0
@@ -123,7 +123,7 @@ class _Frame:
 
 
 def _frames(events: Sequence[Event]) -> tuple[list[dict[str, Any]], list[int]]:
-    """The frames, the first one empty, and the indices of those where single steps stop."""
+    """The frames, the first one empty, and the indices of the frames where single steps stop."""
     times = Timeline.of(events).at
     ends = set(steps(events))
     frame = _Frame()
@@ -148,7 +148,8 @@ def _chart(report: RunReport) -> tuple[list[str], str]:
     alphas = report.alpha_by_round
     values = [alpha for _, alpha in alphas] or [0.0, 1.0]
     low, high = min(values) - 0.02, max(values) + 0.02
-    last = max(1, report.rounds - 1)
+    rounds = len(report.rounds)
+    last = max(1, rounds - 1)
 
     def x(number: int) -> float:
         return LEFT + (WIDTH - LEFT - 12) * number / last
@@ -165,12 +166,12 @@ def _chart(report: RunReport) -> tuple[list[str], str]:
     )
     end = points[-1].split(",") if points else ("0", "0")
     seen = "visible" if points else "hidden"
-    said = f"α after each of {report.rounds} rounds, at the end {tiles(report)['alpha']}"
+    said = f"α after each of {rounds} rounds; final value {tiles(report)['alpha']}"
     return points, (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">{lines}'
         f'<polyline id="line" points="{" ".join(points)}"/>'
         f'<circle id="dot" r="4.5" cx="{end[0]}" cy="{end[1]}" visibility="{seen}"/>'
-        f'<text x="{WIDTH}" y="{HEIGHT - 4}" text-anchor="end">round {report.rounds}</text></svg>'
+        f'<text x="{WIDTH}" y="{HEIGHT - 4}" text-anchor="end">round {rounds}</text></svg>'
     )
 
 
@@ -180,7 +181,7 @@ def _column(shown: dict[str, str]) -> str:
         for name, key in (
             ("attends to", "tokens"),
             ("cache", "bytes"),
-            ("prefilled", "prefilled"),
+            ("prefill", "prefilled"),
             ("time", "time"),
         )
     )
@@ -193,22 +194,23 @@ def _column(shown: dict[str, str]) -> str:
 
 def _settings(recording: Recording) -> str:
     settings, header, started = recording.settings, recording.header, recording.started
+    scenario = find_scenario(header.scenario)
     switch = {True: "on", False: "off"}
     rows = {
-        "Scenario": BY_KEY[header.scenario].title if header.scenario in BY_KEY else "",
+        "Scenario": scenario.title if scenario else "",
         "The draft reads": settings.draft_prompt,
         "Unrelated text": settings.draft_text if settings.draft_prompt == "unrelated" else "",
         "Suffix masking": switch[settings.suffix_masking],
         "Document masking": switch[settings.document_masking],
         "Positions": settings.positions,
-        "γ": f"adapted, from {settings.gamma} on" if settings.adaptive else f"{settings.gamma}",
+        "γ": f"adaptive, from {settings.gamma}" if settings.adaptive else f"{settings.gamma}",
         "Temperature": f"{settings.temperature:g}",
         "Top-p": f"{settings.top_p:g}",
         "Top-k": f"{settings.top_k}",
         "Longest summary": f"{settings.max_tokens} tokens",
         "Seed": f"{settings.seed}",
         "Task": settings.task,
-        "Prompt": f"{started.target_tokens} tokens, the draft's {started.draft_tokens}",
+        "Prompt": f"target {started.target_tokens} tokens, draft {started.draft_tokens} tokens",
         "Software": ", ".join(f"{name} {version}" for name, version in header.software.items()),
     }
     return "".join(

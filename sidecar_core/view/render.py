@@ -1,9 +1,9 @@
 """Events as HTML: the token stream, the tiles, the status line.
 
 Pure functions of events. Everything that comes from a visitor or a model passes through `text` or
-`attribute`; nothing else does. The stream only ever appends to `TokenStream.done`, so that an
-update sends what is new and nothing on the page is built again. With the rejected tokens left out
-its text is the summary, character for character.
+`attribute`; nothing else does. `StreamHtml.done` is append-only, so that an update sends only what
+is new and the page rebuilds nothing. Without the rejected tokens its text is the summary, character
+for character.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS: dict[type[TokenEvent], tuple[str, str, str]] = {
 """Event → (element, class, word for the tooltip)."""
 
 END = "⟨end⟩"
-"""Shows a proposed token without text: an end of turn."""
+"""Stands for a proposed token without text, such as the end of the turn."""
 
 
 def text(value: str) -> str:
@@ -48,7 +48,7 @@ def attribute(value: str) -> str:
 
 
 def token_tip(event: TokenEvent) -> str:
-    """What a token's tooltip says: its fate, p, q, overlap, u and round (counted from 1)."""
+    """A token's tooltip: its fate, p, q, overlap, u and round (counted from 1)."""
     parts = [KINDS[type(event)][2]]
     parts += [
         f"{name} {value:.3f}"
@@ -62,12 +62,12 @@ def token_tip(event: TokenEvent) -> str:
 
 
 def pending_text(event: TokenEvent) -> str:
-    """A token that is not part of the text, on one line."""
+    """The text of a token that is not part of the summary, on one line."""
     return event.text.replace("\n", "⏎") or END
 
 
 def token(event: TokenEvent) -> str:
-    """One token. Its leading white space stays outside the element, so that marks hug the word."""
+    """One token. Leading white space stays outside the element, so that marks touch the word."""
     element, css, _ = KINDS[type(event)]
     tip = f' title="{attribute(token_tip(event))}"' if css != "pen" else ""
     shown = event.text
@@ -84,8 +84,8 @@ def token(event: TokenEvent) -> str:
 
 
 @dataclass(slots=True)
-class TokenStream:
-    """Fold of a run's events into the stream: `done` only grows; `pending` is being judged."""
+class StreamHtml:
+    """Fold of a run's events into the stream: `done` only grows; `pending` is not judged yet."""
 
     done: str = ""
     pending: list[TokenDrafted] = field(default_factory=list)
@@ -105,20 +105,19 @@ class TokenStream:
                 self.pending.clear()
 
     def value(self) -> dict[str, str]:
-        """What the page's template shows."""
+        """Values for the page's template."""
         return {"done": self.done, "pending": "".join(map(token, self.pending))}
 
 
 def tiles(report: RunReport | None) -> dict[str, str]:
-    """The four live figures and their notes, for the page's template; "–" before anything was
-    judged."""
+    """The four figures and their notes, for the page's template; "–" until something was judged."""
     r = report or RunReport()
     rate = r.acceptance_rate
     return {
         "alpha": shown(r.alpha),
-        "alpha_note": f"over {r.judged} judged" if r.judged else "mean overlap",
+        "alpha_note": f"over {r.judged} judged drafts" if r.judged else "mean overlap",
         "rate": "–" if rate is None else f"{rate:.0%}",
-        "rate_note": f"{r.accepted} of {r.judged} drafts kept" if r.judged else "drafts kept",
+        "rate_note": f"{r.accepted} of {r.judged} judged drafts" if r.judged else "accepted drafts",
         "passes": shown(r.tokens_per_pass, 2),
         "passes_note": f"{r.emitted} tokens, {r.target_passes} passes"
         if r.emitted
@@ -128,7 +127,7 @@ def tiles(report: RunReport | None) -> dict[str, str]:
 
 
 def status(message: str, kind: str = "idle", fraction: float | None = None) -> dict[str, str]:
-    """The status line. `message` is read out by screen readers, so it changes with the stage only;
-    the bar below it moves freely. `kind`: idle, busy, done or error."""
+    """The status line. Screen readers read `message` aloud, so it changes with the stage only; the
+    bar below it moves freely. `kind` is idle, busy, done or error."""
     percent = "" if fraction is None else f"{max(0.0, min(1.0, fraction)):.0%}"
     return {"message": text(message), "kind": kind, "percent": percent}

@@ -1,4 +1,4 @@
-"""What the page shows of one run: a fold of its events, live or recorded, into the page's parts."""
+"""What the page shows of one run, live or recorded: a fold of its events into the page's parts."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
-from sidecar_core.events import Event, FinishReason, RunStarted, TagsFinished
-from sidecar_core.prompts import article_key
+from sidecar_core.events import Event, RunStarted, TagsFinished
+from sidecar_core.prompts import Article
 from sidecar_core.report import RunReport, shown
 from sidecar_core.scenarios import Scenario
 from sidecar_core.settings import RunSettings
-from sidecar_core.view.alpha_chart import Series, alpha_figure
-from sidecar_core.view.conclusion import Measured, outcome
+from sidecar_core.view.alpha_chart import alpha_figure
+from sidecar_core.view.conclusion import outcome
 from sidecar_core.view.pace import CHARTS_PER_SECOND, Pace
-from sidecar_core.view.render import TokenStream, status, text, tiles
+from sidecar_core.view.render import StreamHtml, status, text, tiles
 from sidecar_core.view.runs_table import RunRecord, leaks, prompt_label, runs_table
 from sidecar_core.view.tag_column import column
 
-HINT = "Flip a switch and start again: earlier runs stay in the chart as thin lines."
-"""Where a scenario would say what to look at."""
+HINT = "Flip a switch and press Start again: earlier runs stay in the chart as thin lines."
+"""Shown where a scenario says what to look at."""
 
-DRAFT_LOST = "The draft failed; the target goes on alone."
+DRAFT_LOST = "The draft failed; the target continues alone."
 
-STAYS = "What was written so far stays; Start begins anew."
+KEPT = "Partial output kept. Press Start to run again."
 
-STOPPED = f"Stopped. {STAYS}"
+STOPPED = f"Stopped. {KEPT}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """Everything on the page that a run changes. `banner` says so where it is a recorded one."""
+    """Everything on the page that a run changes. `banner` marks a recording."""
 
     status: dict[str, str]
     tiles: dict[str, str]
@@ -48,15 +48,14 @@ class RunView:
 
 @dataclass(slots=True)
 class LiveRun:
-    """Fold of one run's events into views. `document` is None where it is not known."""
+    """Fold of one run's events into views. `article` is None if it is not known."""
 
-    document: str | None
+    article: Article | None
     settings: RunSettings
     earlier: Sequence[RunRecord] = ()
     scenario: Scenario | None = None
     report: RunReport = field(default_factory=RunReport)
-    series: Series = field(default_factory=Series)
-    stream: TokenStream = field(default_factory=TokenStream)
+    stream: StreamHtml = field(default_factory=StreamHtml)
     events: list[Event] = field(default_factory=list)
     _chart: go.Figure | None = None
     _changed: bool = False
@@ -65,11 +64,11 @@ class LiveRun:
 
     def add(self, event: Event) -> None:
         if isinstance(event, RunStarted) and not self.earlier:
-            # Whoever runs an article for the first time is not told that somebody else did before.
+            # A prefix cache hit on a tab's first run would reveal that somebody else had run the
+            # same article before.
             event = dataclasses.replace(event, reused_tokens=(0, 0))
         self._changed = True
         self.report.add(event)
-        self.series.add(event)
         self.stream.add(event)
         self.events.append(event)
         if isinstance(event, TagsFinished) and event.task in list(self.report.tasks)[:1]:
@@ -82,12 +81,12 @@ class LiveRun:
         running: bool = True,
         records: Sequence[RunRecord] | None = None,
     ) -> RunView:
-        """What to show now; `line` stands in for the status that follows from the events."""
+        """The current view; `line` replaces the status line that follows from the events."""
         stale = self._chart is None or (self._changed and self._chart_pace.due())
         if not running or stale:
             self._changed = False
-            ghosts = [(f"{r.label} #{r.number}", r.series) for r in self.earlier]
-            self._chart = alpha_figure(self.series, ghosts, prompt_label(self.settings))
+            earlier = [(f"{r.label} #{r.number}", r.report.rounds) for r in self.earlier]
+            self._chart = alpha_figure(self.report.rounds, earlier, prompt_label(self.settings))
         return RunView(
             status=line or self.status(),
             tiles=tiles(self.report),
@@ -101,7 +100,7 @@ class LiveRun:
         )
 
     def status(self) -> dict[str, str]:
-        """The stage in words. They change with the stage only; the bar moves in between."""
+        """The current stage. The words change with the stage only; the bar moves in between."""
         report = self.report
         if report.finished:
             return status(ending(report), "done")
@@ -111,9 +110,9 @@ class LiveRun:
                 return status(f"{DRAFT_LOST} {report.draft_lost}", "busy", share)
             case "summary":
                 share = report.emitted / self.settings.max_tokens
-                return status("The draft proposes, the target judges.", "busy", share)
+                return status("The draft proposes tokens, the target judges them.", "busy", share)
             case "tagging":
-                return status("The sidecar and the standalone tagger write in turn.", "busy")
+                return status("The sidecar and the standalone tagger take turns.", "busy")
             case _:
                 model, progress = next(reversed(report.prefill.items()), ("target", None))
                 share = progress.done / progress.total if progress and progress.total else 0.0
@@ -121,45 +120,45 @@ class LiveRun:
 
     def record(self, number: int) -> RunRecord:
         return RunRecord(
-            number=number,
-            article=article_key(self.document or ""),
             settings=self.settings,
-            label=prompt_label(self.settings),
-            leaks=leaks(self.report, self.settings, self.document),
             report=self.report,
-            series=self.series,
+            number=number,
+            article=self.article.key if self.article else "",
+            leaks=leaks(self.report, self.settings, self._text),
         )
+
+    @property
+    def _text(self) -> str | None:
+        return self.article.text if self.article else None
 
     def _column(self, tagger: str, running: bool) -> dict[str, str]:
         report, settings = self.report, self.settings
         return column(
-            report.taggers[tagger], report.text, self.document, settings.task, running=running
+            report.taggers[tagger], report.text, self._text, settings.task, running=running
         )
 
     def _note(self, running: bool) -> str:
         if self.scenario is None:
             return HINT
         words = self.scenario.look
-        if not running and self.document is not None:
-            before = [Measured(r.settings, r.report) for r in self.earlier]
-            words = outcome(self.scenario, self.settings, self.report, before, self.document)
+        if not running and self._text is not None:
+            words = outcome(self.scenario, self.settings, self.report, self.earlier, self._text)
         return f"<b>{text(self.scenario.title)}.</b> {text(words)}"
 
 
 def ending(report: RunReport) -> str:
-    """How the run ended, for the status line."""
+    """How a finished run ended, for the status line."""
     assert report.finished is not None
-    reason: FinishReason = report.finished.reason
-    if reason == "cancelled":
+    if report.finished.reason == "cancelled":
         return STOPPED
     words = (
         f"Done in {report.finished.seconds:.1f} s: {report.emitted} tokens, α {shown(report.alpha)}"
     )
     started: RunStarted | None = report.started
     if started and min(started.reused_tokens) > 0:
-        words += "; the article was in memory from before"
+        words += "; prefix cache hit"
     if report.draft_lost:
-        words += "; the draft failed on the way, and the target went on alone"
-    if reason == "length":
+        words += "; the draft failed, and the target continued alone"
+    if report.finished.reason == "length":
         words += "; the summary was cut at the token limit"
     return words + "."

@@ -1,4 +1,4 @@
-"""Runs side by side: short names for their settings, and the table that compares them."""
+"""Runs side by side: short labels for their settings, and the table that compares them."""
 
 from __future__ import annotations
 
@@ -8,50 +8,52 @@ from dataclasses import dataclass
 from sidecar_core.grounding import ground
 from sidecar_core.report import RunReport, shown
 from sidecar_core.settings import RunSettings
-from sidecar_core.view.alpha_chart import Series
 from sidecar_core.view.render import attribute, text
 from sidecar_core.view.tag_column import NOUNS, SIGNS
 
 DEFAULTS = RunSettings()
 
+ENDINGS = {"stopped": "stopped", "timed_out": "stopped by the time limit"}
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run that ended: what the table and the ghost lines need of it."""
+    """One run that ended. `number` counts the runs on its article, `article` is the article's key,
+    `leaks` is the text of the table's last column."""
 
-    number: int
-    article: str
     settings: RunSettings
-    label: str
-    leaks: str
     report: RunReport
-    series: Series
+    number: int = 0
+    article: str = ""
+    leaks: str = "–"
+
+    @property
+    def label(self) -> str:
+        return prompt_label(self.settings)
 
 
 def prompt_label(settings: RunSettings) -> str:
-    """The draft's prompt in a word or two: names a line in the chart."""
-    if settings.draft_prompt == "identical":
-        return "plain"
-    if settings.draft_prompt == "unrelated":
-        return "unrelated"
+    """The draft's prompt in one word: names a line in the chart."""
+    if settings.draft_prompt != "compound":
+        return settings.draft_prompt
     if not settings.suffix_masking:
-        return "in sight"
+        return "visible"
     return "rebased" if settings.positions == "rebased" else "masked"
 
 
 def details(settings: RunSettings) -> str:
-    """What else was set, where it differs from the defaults."""
+    """The other settings that differ from the defaults."""
     parts = []
     if settings.task != DEFAULTS.task:
         parts.append(NOUNS.get(settings.task, settings.task))
     if settings.draft_prompt != "unrelated":
-        parts.append("document " + ("masked" if settings.document_masking else "in sight"))
+        parts.append("document " + ("masked" if settings.document_masking else "attended"))
     for name, sign in (
         ("gamma", "γ"),
         ("temperature", "temperature"),
         ("top_k", "top-k"),
         ("top_p", "top-p"),
-        ("max_tokens", "max"),
+        ("max_tokens", "max. tokens"),
         ("seed", "seed"),
     ):
         if (value := getattr(settings, name)) != getattr(DEFAULTS, name):
@@ -60,7 +62,7 @@ def details(settings: RunSettings) -> str:
 
 
 def leaks(report: RunReport, settings: RunSettings, document: str | None) -> str:
-    """How many of the sidecar's tags leak, where that is known."""
+    """How many of the sidecar's tags leak; "–" if unknown."""
     done = report.taggers["sidecar"].finished
     if done is None or document is None or settings.task not in SIGNS:
         return "–"
@@ -70,18 +72,18 @@ def leaks(report: RunReport, settings: RunSettings, document: str | None) -> str
 def runs_table(records: Sequence[RunRecord]) -> str:
     """The runs on this article, the latest last."""
     if not records:
-        return '<p class="quiet">Every run on this article gets a line here, to compare.</p>'
+        return '<p class="quiet">Every run on this article adds a row to this table.</p>'
     rows = "".join(_row(record, record is records[-1]) for record in records)
     heads = "".join(
         f'<th scope="col" title="{attribute(tip)}">{name}</th>'
         for name, tip in (
-            ("Run", "In the order in which they were started"),
-            ("Draft prompt", "What the draft read while it drafted the summary"),
+            ("Run", "In the order in which the runs were started"),
+            ("Draft prompt", "What the draft reads while it drafts the summary"),
             ("α", "Mean overlap of the two distributions over the judged positions"),
             ("Acceptance", "Accepted drafts divided by judged drafts"),
             ("Tokens/pass", "Tokens of the summary for each forward pass of the target"),
-            ("Tokens/s", "Speed of the summary, prompt reading not counted"),
-            ("Leaks", "Sidecar tags with a word that stands only in the document"),
+            ("Tokens/s", "Speed of the summary, without prefill"),
+            ("Leaks", "The sidecar's tags with a word that is found only in the document"),
         )
     )
     return f'<table class="runs"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
@@ -97,10 +99,10 @@ def _row(record: RunRecord, last: bool) -> str:
         shown(report.tokens_per_second, 1),
         record.leaks,
     )
-    stopped = ", stopped" if report.finished and report.finished.reason == "cancelled" else ""
+    notes = ", ".join(filter(None, (details(record.settings), ENDINGS.get(report.ending or ""))))
     return (
         f'<tr{" class=latest" if last else ""}><th scope="row">{record.number}</th>'
-        f"<td>{text(record.label)}<small>{text(details(record.settings) + stopped)}</small></td>"
+        f"<td>{text(record.label)}<small>{text(notes)}</small></td>"
         + "".join(f"<td>{text(cell)}</td>" for cell in cells)
         + "</tr>"
     )

@@ -1,4 +1,4 @@
-"""The two tag columns: what each tagger wrote, where each tag stands, and what it cost."""
+"""The two tag columns: what each tagger wrote, where each tag is found, and what it cost."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ PLACE_WORDS = {
     "neither": ("?", "in neither"),
     "unknown": ("?", "not in the summary"),
 }
-"""Where a tag stands → (mark, words); {}: the words that leak; unknown: it is not known what the
-document said."""
-
+"""Where a tag is found → (mark, words). {} stands for the words that leak; unknown: the recording
+does not contain the document."""
 
 SIGNS = {"hashtags": "#", "keywords": ""}
-"""Tasks whose results are tags, each with the sign before it; other results are text, which has no
-grounding."""
+"""Tasks whose results are tags, with the sign before each tag. Other results are plain text; they
+are not grounded."""
 
 NOUNS = {
     "hashtags": "hashtags",
@@ -30,11 +29,11 @@ NOUNS = {
     "french": "French translation",
     "free": "answer",
 }
-"""What a task's result is called."""
+"""Names for the results of tasks."""
 
 
 def bytes_text(count: int) -> str:
-    """Bytes in the unit that reads best (decimal)."""
+    """Bytes in a readable decimal unit."""
     value = float(count)
     for unit in ("B", "kB", "MB"):
         if value < 1000:
@@ -44,7 +43,7 @@ def bytes_text(count: int) -> str:
 
 
 def place_words(place: str, words: Sequence[str]) -> tuple[str, str]:
-    """(mark, words) for where a tag stands; `words` are those of it that leak."""
+    """(mark, words) for where a tag is found; `words` are its words that leak."""
     mark, said = PLACE_WORDS[place]
     return mark, said.format(", ".join(f"“{word}”" for word in words))
 
@@ -69,9 +68,9 @@ def column(
     *,
     running: bool = False,
 ) -> dict[str, str]:
-    """One column for the page's template: `raw` grows while the tagger writes; then `list` holds
-    the tags with their grounding or the text, and tokens, bytes, prefill and time what they cost;
-    `what` names the result. `document` is None where a recording does not hold it."""
+    """Values of one column for the page's template. `raw` grows while the tagger writes; then
+    `list` holds the tags with their grounding, or the text, and the other values hold the costs.
+    `what` names the result. `document` is None if a recording does not contain it."""
     done = report.finished
     shown = {"raw": "", "list": "", "tokens": "–", "bytes": "–", "prefilled": "–", "time": "–"}
     shown["what"] = what = text(NOUNS.get(task, task))
@@ -80,7 +79,7 @@ def column(
     elif done is None and report.text:
         shown["raw"] = text(report.text)
     elif done is None:
-        words = "Waits for the summary." if running else "Appears here after the summary."
+        words = "Waiting for the summary." if running else "Appears here after the summary."
         shown["list"] = f'<p class="quiet">{words}</p>'
     elif done.tags and task not in SIGNS:
         shown["list"] = f'<p class="answer" dir="auto">{text(" ".join(done.tags))}</p>'
@@ -88,7 +87,7 @@ def column(
         chips = "".join(chip(tag, summary, document, SIGNS[task]) for tag in done.tags)
         shown["list"] = f'<ul class="chips">{chips}</ul>'
     else:
-        shown["list"] = f'<p class="quiet">No usable {what} came out. It wrote:</p>'
+        shown["list"] = f'<p class="quiet">No usable {what} found in this output:</p>'
         shown["raw"] = text(done.forced + done.text)
     if done is not None:
         shown |= {

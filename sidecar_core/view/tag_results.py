@@ -1,7 +1,7 @@
-"""The tag lab's results as HTML: leak rates by condition, tags by where they stand, costs.
+"""The tag lab's results as HTML: leak rates by condition, tags by where they are found, costs.
 
-Pure functions of a `LeakReport` and of a cost `CostSetup`. Whatever comes from a visitor or a model
-passes through `text` or `attribute`.
+Pure functions of a `LeakReport` and of a cost `CostSetup`. Everything that comes from a visitor or
+a model passes through `text` or `attribute`.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from sidecar_core.experiments.cost.model import LEAVES_OUT, CostRow, CostSetup, 
 from sidecar_core.experiments.leak.report import LeakReport, LeakSettings
 from sidecar_core.experiments.stats import Count, difference
 from sidecar_core.experiments.tables import bounds
-from sidecar_core.view.alpha_results import table
+from sidecar_core.view.lab_parts import fill, folded, progress, table, whisker
 from sidecar_core.view.render import attribute, text
 from sidecar_core.view.tag_column import bytes_text, place_words
 
 ABOUT = {
-    "attended": "the sidecar sees the document",
-    "masked": "the document's columns are left out",
-    "recomputed": "and the summary was read again without it",
-    "standalone": "the same model, given the summary afresh",
+    "attended": "the sidecar attends to the document",
+    "masked": "the document's cache columns are left out",
+    "recomputed": "masked, and the summary's columns recomputed without the document",
+    "standalone": "the same model, given only the summary",
 }
 
 MOST_TAGS = 30
 
 LIMITS = (
-    "Masking hides the document's own keys and values while tags are written. The summary's were "
-    "computed with the document in sight and may carry some of it; under “recomputed” they were "
-    "not, so that what still seems to leak there is what the model knew or guessed. Tags are "
-    "found by their words: a tag of other words than the document's counts as “in neither”."
+    "Masking removes the document's keys and values while tags are written. The summary's keys and "
+    "values were computed with the document attended and may carry some of it. Under “recomputed” "
+    "they were not; what still seems to leak there is what the model knew or guessed. Tags are "
+    "matched by their words: a tag in words that the document does not use counts as “in neither”."
 )
-"""What masking can and cannot do, for the foot of the result."""
+"""What masking can and cannot do; shown below the result."""
 
 
 # --- the leak test ------------------------------------------------------------------------------
 
 
 def leak_view(report: LeakReport, settings: LeakSettings) -> str:
-    """Rates so far, what their difference means, the forced summary and the tags."""
+    """Rates so far, what their difference means, the summary and the tags."""
     if report.forced is None:
-        return '<p class="quiet">First the summary, which all taggers then get.</p>'
+        return '<p class="quiet">Getting the summary that all taggers will tag.</p>'
     rows = "".join(_rate_row(report, name, settings.samples) for name in settings.conditions)
     spoken = "; ".join(
         f"{name} {found.hits} of {found.trials}"
@@ -53,29 +53,22 @@ def leak_view(report: LeakReport, settings: LeakSettings) -> str:
         f'<div class="leak-rates" role="img" aria-label="{attribute(f"leaks: {spoken}")}">'
         f"{rows}</div>"
         f"{_tag_table(report, settings.conditions)}"
-        f'<details><summary>The summary that all taggers got</summary><p class="forced">'
-        f"{text(report.forced.text)}</p></details>"
-        f'<p class="sub">{LIMITS}</p>'
+        + folded("The summary that was tagged", f'<p class="forced">{text(report.forced.text)}</p>')
+        + f'<p class="sub">{LIMITS}</p>'
     )
 
 
 def _rate_row(report: LeakReport, name: str, wanted: int) -> str:
     found = report.leaks(name)
-    fill = whisker = number = ""
+    bar = interval = number = ""
     if found.rate is not None and found.ci95 is not None:
         low, high = found.ci95
-        fill = f'<i class="fill" style="width:{100 * found.rate:.2f}%"></i>'
-        whisker = (
-            f'<i class="whisker" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%" '
-            f'title="95 %: {bounds(found.ci95, ".3f")}"></i>'
-        )
+        bar = fill(100 * found.rate)
+        interval = whisker(100 * low, 100 * high, f"95 % interval: {bounds(found.ci95, '.3f')}")
         number = f"<b>{found.rate:.0%}<small>{found.hits} of {found.trials}</small></b>"
-    read = ""
-    if found.trials < wanted:
-        read = f'<i class="read" style="width:{100 * found.trials / wanted:.0f}%"></i>'
     return (
         f'<div class="leak-row"><div class="lab-name">{name}<small>{ABOUT[name]}</small></div>'
-        f'<div class="lab-track">{read}{fill}{whisker}</div>{number}'
+        f'<div class="lab-track">{progress(found.trials / wanted)}{bar}{interval}</div>{number}'
         f"{_watched(report, name)}</div>"
     )
 
@@ -89,16 +82,16 @@ def _watched(report: LeakReport, name: str) -> str:
 
 
 def _verdict(report: LeakReport) -> str:
-    """What attending against masking came to, in a sentence; "" before both are there."""
+    """Attended against masked in one sentence; "" until both are complete."""
     attended, masked = report.leaks("attended"), report.leaks("masked")
     found = difference(attended, masked)
     if found is None or attended.trials != masked.trials:
         return ""
     return (
-        f"<p>With the document in sight {_of(attended)} tag lists hold a fact that only the "
-        f"document holds, with it masked {_of(masked)}: a difference of "
+        f"<p>With the document attended, {_of(attended)} tag lists contain a tag that is found "
+        f"only in the document; with the document masked, {_of(masked)}. The difference is "
         f"<b>{100 * found.difference:+.0f} points</b> {bounds(_points(found.ci95), '+.0f')}, "
-        f"p = {found.p_value:.2g} (Fisher).</p>"
+        f"p = {found.p_value:.2g} (Fisher's exact test).</p>"
     )
 
 
@@ -127,9 +120,9 @@ def _tag_table(report: LeakReport, conditions: Sequence[str]) -> str:
     more = len(entries) - MOST_TAGS
     return (
         '<div class="lab-scroll"><table class="lab-table leak-tags"><thead><tr>'
-        f'<th scope="col">in how many lists</th><th scope="col">stands</th>{heads}</tr></thead>'
+        f'<th scope="col">tag</th><th scope="col">found</th>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
-        + (f'<p class="sub">and {more} rarer tags</p>' if more > 0 else "")
+        + (f'<p class="sub">and {more} less frequent tags</p>' if more > 0 else "")
     )
 
 
@@ -137,21 +130,21 @@ def _tag_table(report: LeakReport, conditions: Sequence[str]) -> str:
 
 
 def cost_view(scenario: CostSetup, rows: Sequence[CostRow]) -> str:
-    """A sentence, the curve, the table, and what is left out."""
+    """The result in words, the curve, the table, and what the model leaves out."""
     footprint, device, lengths = scenario.footprint, scenario.device, scenario.lengths
     apart = scenario.standalone_device or device
     from_batch = pays_from(scenario)
-    pays = f"from a batch of <b>{from_batch}</b> on" if from_batch else "<b>at no batch</b>"
+    pays = f"from a batch of <b>{from_batch}</b> on" if from_batch else "<b>at no batch size</b>"
     heads = [
-        ("batch", "requests whose tags are written together"),
-        ("reads, a step", "bytes: weights and caches"),
-        ("masked", "the same without the document"),
-        ("time, a step", f"at {device.bandwidth / 1e9:,.0f} GB/s"),
-        ("masked", ""),
-        ("speed-up", ""),
-        ("sidecar, $", "for a million tag lists, the document masked"),
-        ("not masked, $", "for a million tag lists, the document in the cache"),
-        ("standalone, $", f"for a million tag lists, on {apart.name}"),
+        ("batch", "requests tagged together"),
+        ("read per step", "bytes of weights and caches"),
+        ("masked", "the same with the document masked"),
+        ("time per step", f"at {device.bandwidth / 1e9:,.0f} GB/s"),
+        ("masked", "the same with the document masked"),
+        ("speed-up", "of a step with the document masked"),
+        ("sidecar, $", "per million tag lists, document masked"),
+        ("attended, $", "per million tag lists, document attended"),
+        ("standalone, $", f"per million tag lists, on {apart.name}"),
     ]
     cells = [
         [
@@ -170,16 +163,16 @@ def cost_view(scenario: CostSetup, rows: Sequence[CostRow]) -> str:
     ]
     curve = cost_figure(as_dict(scenario, rows)["rows"])
     sources = {d.name: d.source for d in (device, apart)}
+    notes = "".join(f"<li>{text(name)}: {text(source)}</li>" for name, source in sources.items())
+    notes += "".join(f"<li>left out: {text(line)}</li>" for line in LEAVES_OUT)
     return (
-        f"<p>A step of {text(footprint.name)} in {footprint.precision} reads "
-        f"{bytes_text(round(footprint.weights))} of weights and {footprint.column:,.0f} bytes for "
-        f"each of {lengths.full:,} cached tokens of every request, {lengths.masked:,} without the "
-        f"document. Masking saves {scenario.worth:.0%} or more {pays}.</p>"
+        f"<p>A decode step of {text(footprint.name)} in {footprint.precision} reads "
+        f"{bytes_text(round(footprint.weights))} of weights and, for every request, "
+        f"{footprint.column:,.0f} bytes for each of {lengths.full:,} cached tokens "
+        f"({lengths.masked:,} with the document masked). Masking makes a step at least "
+        f"{scenario.worth:.0%} faster {pays}.</p>"
         f'<div class="cost-curve">{curve}</div>{table(heads, cells)}'
-        "<details><summary>Where the figures come from, and what is left out</summary><ul>"
-        + "".join(f"<li>{text(name)}: {text(source)}</li>" for name, source in sources.items())
-        + "".join(f"<li>left out: {text(line)}</li>" for line in LEAVES_OUT)
-        + "</ul></details>"
+        + folded("Where the figures come from, and what is left out", f"<ul>{notes}</ul>")
     )
 
 

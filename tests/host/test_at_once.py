@@ -12,6 +12,7 @@ from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.page import run as live
 from sidecar_core.settings import RunSettings
+from tests.hosts import host_of
 from tests.tiny_pair import tiny_engine
 
 ARTICLES = [
@@ -40,24 +41,22 @@ def outcome(
     return [*((type(e), e.id) for e in tokens), *tags], chances
 
 
-def host_of(at_once: int) -> ModelHost:
+def host_for(at_once: int) -> ModelHost:
     engine = tiny_engine()
     engine.runs_at_once = at_once
-    host = ModelHost(lambda progress: (engine, "tiny"))
-    host.start()
-    return host
+    return host_of(engine)
 
 
 @pytest.mark.slow
 def test_runs_beside_each_other_give_what_each_gives_alone() -> None:
     asked = [(article, settings) for article in ARTICLES for settings in SETTINGS]
-    alone = [outcome(host_of(1), *one) for one in asked]
-    host = host_of(len(asked))
+    alone = [outcome(host_for(1), *one) for one in asked]
+    host = host_for(len(asked))
     beside: dict[int, tuple[list[object], list[float]]] = {}
     together, most = threading.Barrier(len(asked)), [0]
 
     def seen() -> None:
-        most[0] = max(most[0], len(host.turnstile) - host.turnstile.waiting())
+        most[0] = max(most[0], len(host.queue) - host.queue.waiting())
 
     def visit(number: int) -> None:
         together.wait()

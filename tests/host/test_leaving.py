@@ -7,7 +7,6 @@ import dataclasses
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,7 +27,8 @@ from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.view import run_view
 from tests.faults import before_each_pass
-from tests.page.runs import one_round, started, whole_run
+from tests.hosts import ready_host, until
+from tests.runs import one_round, started, whole_run
 from tests.served import Served
 from tests.tiny_pair import tiny_engine
 
@@ -157,19 +157,7 @@ def test_a_stop_during_any_pass_lets_at_most_one_more_begin(work: Work) -> None:
 
 @pytest.fixture
 def host() -> ModelHost:
-    engine = tiny_engine()
-    made = ModelHost(lambda progress: (engine, "tiny"))
-    made.start()
-    while made.engine() is None:
-        time.sleep(0.01)
-    return made
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    return ready_host(tiny_engine())
 
 
 STAGES = {"prefill": "target", "drafting": "draft", "verification": "target", "tagging": "draft"}
@@ -216,12 +204,12 @@ def test_leaving_at_any_stage_frees_the_models_and_the_session(
         if way == "stop":
             session.stop.set()
         elif way == "gone":
-            host.turnstile.gone("ann")
+            host.queue.visitor_left("ann")
         else:
             views.close()
         go_on.set()
         last = list(views)
-        until(lambda: len(host.turnstile) == 0)
+        until(lambda: len(host.queue) == 0)
         until(lambda: not session.busy.locked())
     assert after <= 1
     if way != "close":
@@ -234,19 +222,19 @@ def test_leaving_at_any_stage_frees_the_models_and_the_session(
 def test_leaving_while_others_are_at_the_models_gives_the_place_up(
     host: ModelHost, way: str
 ) -> None:
-    first, session = host.turnstile.enter(), Session()
+    first, session = host.queue.enter(), Session()
     views: Any = live.run(host, session, ARTICLE, SETTINGS, visitor="ann")
     next(views)
-    assert len(host.turnstile) == 2
+    assert len(host.queue) == 2
     {
         "stop": session.stop.set,
         "close": views.close,
-        "gone": lambda: host.turnstile.gone("ann"),
+        "gone": lambda: host.queue.visitor_left("ann"),
     }[way]()
     list(views)
-    assert len(host.turnstile) == 1
+    assert len(host.queue) == 1
     assert not session.busy.locked()
-    host.turnstile.leave(first)
+    host.queue.leave(first)
 
 
 @pytest.mark.parametrize("way", ["stop", "close"])
@@ -258,7 +246,7 @@ def test_leaving_while_the_models_are_loaded_gives_the_place_up(way: str) -> Non
     next(views)
     (session.stop.set if way == "stop" else views.close)()
     list(views)
-    assert len(host.turnstile) == 0
+    assert len(host.queue) == 0
     assert not session.busy.locked()
     ready.set()
 
@@ -290,20 +278,20 @@ def test_a_tab_that_is_closed_ends_its_run(visit: Any, served: Served) -> None:
     until(lambda: served.engine.active == 1)
     tab.page.close()
     until(lambda: served.engine.active == 0)  # the run itself would take minutes
-    until(lambda: len(served.host.turnstile) == 0)
+    until(lambda: len(served.host.queue) == 0)
     served.engine.events = whole_run
     visit(served.url).run()
 
 
 @pytest.mark.browser
 def test_a_tab_that_is_closed_while_it_waits_gives_its_place_up(visit: Any, served: Served) -> None:
-    first = served.host.turnstile.enter()
+    first = served.host.queue.enter()
     tab = visit(served.url)
     tab.begin()
-    tab.page.wait_for_selector("text=Your place: 1st")
+    tab.page.wait_for_selector("text=Queued: position 1")
     tab.page.close()
-    until(lambda: len(served.host.turnstile) == 1)
-    served.host.turnstile.leave(first)
+    until(lambda: len(served.host.queue) == 1)
+    served.host.queue.leave(first)
     assert served.engine.calls == 0
 
 
@@ -322,4 +310,4 @@ def test_a_program_that_is_killed_ends_its_run(served: Served) -> None:
     program.kill()
     program.wait()
     until(lambda: served.engine.active == 0)  # the run itself would take minutes
-    until(lambda: len(served.host.turnstile) == 0)
+    until(lambda: len(served.host.queue) == 0)

@@ -22,10 +22,10 @@ from sidecar_core.host import zero_gpu
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.host.zero_gpu import GpuEngine, lab_seconds, run_seconds
-from sidecar_core.page import alpha_run, leak_run
 from sidecar_core.page import run as live
-from sidecar_core.page.alpha_run import LabSession
-from sidecar_core.page.leak_run import TagLabSession
+from sidecar_core.page.alpha_measurement import AlphaLabSession, AlphaMeasurement
+from sidecar_core.page.lab_run import run_lab
+from sidecar_core.page.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from tests.page.test_run import until
@@ -126,7 +126,7 @@ def test_a_run_on_the_gpu_gives_the_same_events(stub: Spaces) -> None:
     here = [type(e) for e in tiny_engine().stream(ARTICLE, SHORT)]
     there = [type(e) for e in GpuEngine(tiny_engine()).stream(ARTICLE, SHORT, never)]
     assert there == here
-    assert stub.asked == [run_seconds(ARTICLE, SHORT)]
+    assert stub.asked == [run_seconds(len(ARTICLE), SHORT)]
 
 
 def test_the_page_runs_on_the_gpu(stub: Spaces) -> None:
@@ -204,10 +204,12 @@ def test_the_labs_run_on_the_gpu(stub: Spaces, lab: str) -> None:
     document = Document("d", ARTICLE)
     settings = LeakSettings(samples=2)
     views = {
-        "alpha": lambda: alpha_run.run(
-            host, LabSession(), [document], "conditions", ("identical", "masked")
+        "alpha": lambda: run_lab(
+            host,
+            AlphaLabSession(),
+            AlphaMeasurement("conditions", ("identical", "masked"), (document,)),
         ),
-        "leak": lambda: leak_run.run(host, TagLabSession(), document, settings),
+        "leak": lambda: run_lab(host, LeakLabSession(), LeakMeasurement(document, settings)),
     }[lab]()
     assert list(views)[-1].status["message"].startswith("Done")
     assert len(stub.asked) == 1
@@ -223,18 +225,18 @@ def test_models_are_not_loaded_anywhere_but_in_the_main_thread(stub: Spaces) -> 
     host = ModelHost(zero_gpu.adapted(lambda progress: (tiny_engine(), "tiny")))
     host.start()
     until(lambda: host.status().state == "failed")
-    assert "restart the Space" in host.status().text
+    assert "Restart the Space" in host.status().text
 
 
 def test_the_time_asked_for_follows_the_length_and_keeps_within_bounds() -> None:
-    usual = run_seconds("x" * 3000, RunSettings())
+    usual = run_seconds(3000, RunSettings())
     assert zero_gpu.SHORTEST < usual < 60
-    assert run_seconds("x" * 20_000, RunSettings()) > usual
-    assert run_seconds("x" * 3000, RunSettings(max_tokens=300)) > usual
-    assert run_seconds("x" * 3000, RunSettings(draft_prompt="unrelated")) > usual
-    assert run_seconds("", RunSettings(max_tokens=1, gamma=0)) == zero_gpu.SHORTEST
-    assert run_seconds("x" * 99_999, RunSettings(max_tokens=512, gamma=16)) == zero_gpu.LONGEST
-    assert usual < lab_seconds("x" * 3000, 7) <= zero_gpu.LONGEST
+    assert run_seconds(20_000, RunSettings()) > usual
+    assert run_seconds(3000, RunSettings(max_tokens=300)) > usual
+    assert run_seconds(3000, RunSettings(draft_prompt="unrelated")) > usual
+    assert run_seconds(0, RunSettings(max_tokens=1, gamma=0)) == zero_gpu.SHORTEST
+    assert run_seconds(99_999, RunSettings(max_tokens=512, gamma=16)) == zero_gpu.LONGEST
+    assert usual < lab_seconds(3000, 7) <= zero_gpu.LONGEST
     assert isinstance(usual, int)
 
 

@@ -20,7 +20,7 @@ from tests.served import BROWSERS, FLAGS, ROOT, Tab
 PATIENCE = 900_000
 """Milliseconds that the models may take for anything."""
 
-SCENARIOS = ("plain", "visible", "leaky")
+SCENARIOS = ("identical", "suffix-visible", "document-attended")
 DESK = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +12,11 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from sidecar_core.host.model_host import ModelHost
-from sidecar_core.page.examples import Example
-from sidecar_core.page.page import build_demo, launch_arguments
+from sidecar_core.examples import Example
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
-from tests.served import free_port
+from tests.hosts import ready_host
+from tests.served import page_of
 from tests.tiny_pair import tiny_engine
 
 ARTICLE = "The council voted on Tuesday to replace the boilers of the old quarter."
@@ -31,26 +29,10 @@ EXAMPLE = next(
 """The client example of the documentation."""
 
 
-def host() -> ModelHost:
-    made = ModelHost(lambda progress: (ENGINE, "tiny"))
-    made.start()
-    while made.engine() is None:
-        time.sleep(0.01)
-    return made
-
-
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    demo = build_demo(host(), (Example("Boilers", ARTICLE),))
-    _, address, _ = demo.launch(
-        server_name="127.0.0.1",
-        server_port=free_port(),
-        prevent_thread_lock=True,
-        quiet=True,
-        **launch_arguments(),
-    )
-    yield address
-    demo.close()
+    with page_of(ready_host(ENGINE), (Example("Boilers", ARTICLE),)) as address:
+        yield address
 
 
 def test_the_client_example_gives_what_the_engine_gives(url, capsys):
@@ -105,17 +87,7 @@ def test_as_an_mcp_server_the_page_offers_the_same_as_a_tool():
     from mcp import ClientSession
     from mcp.client.streamable_http import streamablehttp_client
 
-    demo = build_demo(host(), (Example("Boilers", ARTICLE),))
-    _, address, _ = demo.launch(
-        server_name="127.0.0.1",
-        server_port=free_port(),
-        prevent_thread_lock=True,
-        quiet=True,
-        mcp_server=True,
-        **launch_arguments(),
-    )
-
-    async def ask() -> str:
+    async def ask(address: str) -> str:
         async with (
             streamablehttp_client(f"{address}gradio_api/mcp/") as (read, write, _),
             ClientSession(read, write) as session,
@@ -127,10 +99,8 @@ def test_as_an_mcp_server_the_page_offers_the_same_as_a_tool():
             answer = await session.call_tool(tool.name, {"article": ARTICLE, "max_tokens": 20})
             return str(answer.content[0].text)  # type: ignore[union-attr]
 
-    try:
-        answer = ast.literal_eval(asyncio.run(ask()))
-    finally:
-        demo.close()
+    with page_of(ready_host(ENGINE), (Example("Boilers", ARTICLE),), mcp_server=True) as address:
+        answer = ast.literal_eval(asyncio.run(ask(address)))
     wanted = RunReport.of(ENGINE.stream(ARTICLE, RunSettings(max_tokens=20))).as_dict()
     assert answer["summary"] == wanted["summary"]
 

@@ -11,9 +11,9 @@ import pytest
 from gradio.utils import get_upload_folder
 
 from sidecar_core.page import page as app
-from sidecar_core.page.controls import ORDER, values_of
+from sidecar_core.page.controls import SETTINGS, values_of
 from sidecar_core.settings import RunSettings
-from tests.page.test_run import until
+from tests.hosts import until
 from tests.served import Served, options
 
 ARTICLE = "The plant closed."
@@ -28,7 +28,7 @@ SUMMARISE: dict[str, Any] = {
     "opening": "",
 }
 GOOD: dict[str, dict[str, Any]] = {
-    "run": {"article": ARTICLE, **dict(zip(ORDER, values_of(RunSettings()), strict=True))},
+    "run": {"article": ARTICLE, **dict(zip(SETTINGS, values_of(RunSettings()), strict=True))},
     "summarise": SUMMARISE,
 }
 WRONG: dict[str, Any] = {

@@ -10,9 +10,10 @@ import pytest
 
 from sidecar_core.recording import record
 from sidecar_core.report import RunReport
+from sidecar_core.scenarios import SCENARIOS
 from sidecar_core.settings import RunSettings
 from sidecar_core.view.recording_page import recording_page
-from tests.page.runs import HOSTILE, one_round, started, whole_run
+from tests.runs import HOSTILE, one_round, started, whole_run
 from tests.served import Served
 
 pytestmark = pytest.mark.browser
@@ -80,19 +81,19 @@ def test_nothing_moves_while_a_run_goes_on(visit: Any, served: Served) -> None:
 
     before = places()
     tab.run()
-    tab.run("#scenario-leaky")
+    tab.run("#scenario-document-attended")
     assert [p["y"] for p in places()] == [p["y"] for p in before]
 
 
 @pytest.mark.essential
 def test_every_toggle_redraws_the_map_before_any_run(visit: Any, served: Served) -> None:
     tab = visit(served.url)
-    hidden = tab.page.locator("#map td.hidden")
+    hidden = tab.page.locator("#map td.masked")
     assert hidden.count() == 2
     tab.page.click("#suffix-masking input")
-    tab.page.wait_for_function("document.querySelectorAll('#map td.hidden').length === 1")
+    tab.page.wait_for_function("document.querySelectorAll('#map td.masked').length === 1")
     tab.page.click("#document-masking input")
-    tab.page.wait_for_function("document.querySelectorAll('#map td.hidden').length === 0")
+    tab.page.wait_for_function("document.querySelectorAll('#map td.masked').length === 0")
 
 
 def test_the_map_and_the_count_follow_the_article(visit: Any, served: Served) -> None:
@@ -163,7 +164,7 @@ def test_an_article_that_is_too_long_can_be_cut_on_request(visit: Any, served: S
 def test_a_switch_that_is_flipped_during_a_scenario_stays(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     served.engine.pause = 0.2
-    tab.page.click("#scenario-grounded")
+    tab.page.click("#scenario-document-masked")
     tab.page.wait_for_selector("#status .status.busy")
     tab.page.wait_for_selector("#stream .acc")
     tab.page.uncheck("#document-masking input")
@@ -196,20 +197,20 @@ def test_earlier_runs_stay_as_ghosts_and_in_the_table(visit: Any, served: Served
 
 
 @pytest.mark.essential
-@pytest.mark.parametrize("key", ["plain", "visible", "masked", "leaky", "grounded"])
+@pytest.mark.parametrize("key", [scenario.key for scenario in SCENARIOS])
 def test_one_click_runs_a_scenario_and_says_what_came_out(
     visit: Any, served: Served, key: str
 ) -> None:
     tab = visit(served.url)
     tab.run(f"#scenario-{key}")
     note = tab.text("#note")
-    if key in ("plain", "visible", "masked"):
+    if key in ("identical", "suffix-visible", "suffix-masked"):
         assert tab.figure("α") in note
     else:
         assert "68 tokens" in note
     suffix = tab.page.is_checked("#suffix-masking input")
     document = tab.page.is_checked("#document-masking input")
-    assert (suffix, document) == (key != "visible", key != "leaky")
+    assert (suffix, document) == (key != "suffix-visible", key != "document-attended")
 
 
 def test_rejected_drafts_and_rounds_can_be_switched(visit: Any, served: Served) -> None:

@@ -24,6 +24,7 @@ from sidecar_core.host.session import Session
 from sidecar_core.page import run as live
 from sidecar_core.settings import RunSettings
 from tests.faults import OUT_OF_MEMORY, before_each_pass
+from tests.hosts import ready_host
 from tests.tiny_pair import tiny_engine
 
 RUNS = int(os.environ.get("SIDECAR_ENDURANCE_RUNS", "80"))
@@ -66,7 +67,7 @@ def one_run(host: ModelHost, session: Session, chance: random.Random) -> str:
             if way == "left":
                 break
         views.close()
-        while len(host.turnstile) or session.busy.locked():
+        while len(host.queue) or session.busy.locked():
             time.sleep(0.001)
     return way
 
@@ -76,10 +77,7 @@ def test_many_runs_leave_no_memory_thread_file_or_session_behind() -> None:
     chance, process = random.Random(0), psutil.Process()
     engine = tiny_engine()
     engine.store.max_bytes = 1 << 22  # full after a few runs
-    host = ModelHost(lambda progress: (engine, "tiny"))
-    host.start()
-    while host.engine() is None:
-        time.sleep(0.01)
+    host = ready_host(engine)
     sessions: list[weakref.ref[Session]] = []
     rss: list[int] = []
     seen: set[str] = set()
@@ -103,5 +101,5 @@ def test_many_runs_leave_no_memory_thread_file_or_session_behind() -> None:
     assert threading.active_count() <= threads
     assert process.num_fds() <= files
     assert not any(reference() for reference in sessions)
-    assert len(host.turnstile) == 0
+    assert len(host.queue) == 0
     assert engine.store.nbytes <= engine.store.max_bytes

@@ -8,6 +8,7 @@ import pytest
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.page.links import from_query, to_query
+from sidecar_core.scenarios import EARLIER_KEYS
 from sidecar_core.settings import RunSettings
 
 
@@ -29,7 +30,7 @@ def test_the_defaults_need_no_query() -> None:
 
 
 def test_a_scenario_sets_its_toggles() -> None:
-    settings, scenario = from_query({"scenario": "visible", "gamma": "6"})
+    settings, scenario = from_query({"scenario": "suffix-visible", "gamma": "6"})
     assert scenario is not None
     assert (settings.draft_prompt, settings.suffix_masking, settings.gamma) == (
         "compound",
@@ -40,6 +41,11 @@ def test_a_scenario_sets_its_toggles() -> None:
 
 def test_foreign_parameters_are_passed_over() -> None:
     assert from_query({"__theme": "dark", "article": "secret"})[0] == RunSettings()
+
+
+@pytest.mark.parametrize(("earlier", "key"), EARLIER_KEYS.items())
+def test_links_of_earlier_versions_still_open_their_scenario(earlier: str, key: str) -> None:
+    assert from_query({"scenario": earlier}) == from_query({"scenario": key})
 
 
 @pytest.mark.parametrize(

@@ -12,20 +12,22 @@ from typing import Any
 import gradio as gr
 import pytest
 from gradio.utils import diff
+from gradio_client.exceptions import AppError
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import BadInput, Busy, SidecarError
 from sidecar_core.events import TokenBonus, TokenCorrected, TokenDrafted
 from sidecar_core.host.model_host import HostStatus, ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.page import words
-from sidecar_core.page.controls import ORDER, settings_of, values_of
-from sidecar_core.page.examples import read_upload
+from sidecar_core.page.controls import SETTINGS, RunInputs, values_of
+from sidecar_core.page.edge import read_upload
 from sidecar_core.page.page import _models, _outputs, _Page, launch_arguments
+from sidecar_core.prompts import Article
 from sidecar_core.recording import read_recording
 from sidecar_core.server.options import parse
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.view.run_view import LiveRun
-from tests.page.runs import HOSTILE, ScriptedEngine, one_round, whole_run
+from tests.runs import HOSTILE, ScriptedEngine, one_round, whole_run
 from tests.served import Served
 
 ROUNDS: tuple[Any, ...] = (
@@ -43,18 +45,24 @@ def client(served: Served) -> Any:
     return Client(served.url, verbose=False)
 
 
+def inputs(article: str = "", **changes: Any) -> dict[str, Any]:
+    """The page's inputs by name."""
+    settings = dict(zip(SETTINGS, values_of(RunSettings()), strict=True))
+    return {"article": article} | settings | changes
+
+
 def values(**changes: Any) -> list[Any]:
-    found = dict(zip(ORDER, values_of(RunSettings()), strict=True)) | changes
-    return [found[name] for name in ORDER]
+    """The settings in the order of `/run`."""
+    return list(inputs(**changes).values())[1:]
 
 
 def test_settings_and_components_values_are_two_forms_of_the_same() -> None:
     settings = RunSettings(gamma=2, temperature=0.5, draft_prompt="identical", seed=9)
-    assert settings_of(*values_of(settings)) == settings
+    assert RunInputs("", *values_of(settings)).settings() == settings
 
 
 def test_whole_floats_from_sliders_become_integers() -> None:
-    assert settings_of(*values(gamma=3.0)).gamma == 3
+    assert RunInputs(**inputs(gamma=3.0)).settings().gamma == 3
 
 
 def test_what_a_model_brings_stays_inside_its_attribute() -> None:
@@ -103,6 +111,23 @@ def test_an_error_reaches_the_client_in_its_own_words(client: Any, served: Serve
         client.predict("word " * 500, *values(), api_name="/run")
 
 
+@pytest.mark.parametrize("endpoint", ["/run", "/summarise"])
+def test_a_programs_error_has_a_title_that_names_its_kind(
+    client: Any, served: Served, endpoint: str
+) -> None:
+    settings = values() if endpoint == "/run" else []
+    with pytest.raises(AppError) as bad:
+        client.predict("", *settings, api_name=endpoint)
+    tickets = [served.host.queue.enter() for _ in range(served.host.queue.max_waiting + 1)]
+    try:
+        with pytest.raises(AppError) as busy:
+            client.predict("The plant closed.", *settings, api_name=endpoint)
+    finally:
+        for ticket in tickets:
+            served.host.queue.leave(ticket)
+    assert (bad.value.title, busy.value.title) == (BadInput.title, Busy.title)
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> _Page:
     """A page's handlers, without the page."""
@@ -115,9 +140,9 @@ def test_a_huge_article_is_not_tokenised_to_be_counted(page: _Page) -> None:
     engine: Any = page.host.engine()
     read: list[int] = []
     engine.prompts.plain = lambda text: read.append(len(text)) or ()
-    assert "at most 200,000" in page.look("x" * (MAX_ARTICLE_CHARS + 1), *values())[0]
+    assert "at most 200,000" in page.look(**inputs("x" * (MAX_ARTICLE_CHARS + 1)))[0]
     assert read == []
-    page.look("x" * MAX_ARTICLE_CHARS, *values())
+    page.look(**inputs("x" * MAX_ARTICLE_CHARS))
     assert read == [MAX_ARTICLE_CHARS]
 
 
@@ -125,12 +150,12 @@ def test_a_huge_article_is_not_tokenised_to_be_cut(page: _Page) -> None:
     engine: Any = page.host.engine()
     engine.prompts.first_tokens = None
     with pytest.raises(gr.Error, match="the limit is 200,000"):
-        page.first_tokens("x" * (MAX_ARTICLE_CHARS + 1), *values())
+        page.first_tokens(**inputs("x" * (MAX_ARTICLE_CHARS + 1)))
 
 
 def test_an_unknown_task_is_refused_before_it_takes_a_place() -> None:
     with pytest.raises(SidecarError, match="There is no task 'juggling'"):
-        settings_of(*values(task="juggling"))
+        RunInputs(**inputs(task="juggling")).settings()
 
 
 def test_an_uploaded_text_is_refused_by_its_size() -> None:
@@ -153,14 +178,14 @@ def test_an_uploaded_text_comes_as_it_is(page: _Page) -> None:
 def test_no_offer_to_cut_is_made_where_a_task_leaves_no_room_for_an_article(page: _Page) -> None:
     engine: Any = page.host.engine()
     engine.article_limit = lambda settings: 0
-    count, offer, _ = page.look("One word.", *values())
+    count, offer, _ = page.look(**inputs("One word."))
     assert "the limit is 0" in count
     assert not offer.visible
 
 
 def test_half_a_character_in_an_article_is_not_in_the_file_that_is_saved(page: _Page) -> None:
     session, article = Session(), "The plant \ud800 closed."
-    list(page.run(SimpleNamespace(session_hash="a"), session, article, *values()))
+    list(page.run(SimpleNamespace(session_hash="a"), session, **inputs(article)))
     saved = page.recordings.on_save(session, article, True)
     assert read_recording(saved).article == "The plant   closed."
 
@@ -202,7 +227,7 @@ def test_the_api_offers_the_run_and_its_plain_form_and_nothing_else(client: Any)
 def test_a_run_sends_at_most_three_times_what_it_ends_with() -> None:
     """Updates go over the wire as Gradio's diff. The most there can be: one for each draft, and one
     for the judgement of each round, which comes at once. The chart has its own, slower pace."""
-    run = LiveRun("doc", RunSettings())
+    run = LiveRun(Article.of("doc"), RunSettings())
     sent, before = 0, None
     for event in (e for n in range(40) for e in one_round(n, *ROUNDS[n % 2])):
         run.add(event)
@@ -242,6 +267,9 @@ def test_an_answer_that_the_time_limit_cut_off_says_so(
     monkeypatch.setattr(served.host, "max_seconds", 0.3)
     served.engine.pause = 0.1
     result = client.predict("The plant closed.", api_name="/summarise")
-    assert result["stopped"] == "Stopped after 0.3 s, the longest that is allowed here."
+    assert result["stopped"] == "Stopped: the time limit of 0.3 s was reached."
     monkeypatch.undo()
-    assert "stopped" not in client.predict("The plant closed.", api_name="/summarise")
+    assert result["ending"] == "timed_out"
+    whole = client.predict("The plant closed.", api_name="/summarise")
+    assert whole["ending"] == "finished"
+    assert "stopped" not in whole

@@ -111,7 +111,7 @@ def test_two_visitors_with_two_articles_see_only_their_own(visit: Any, smol_url:
 def test_toggling_on_the_same_article_reuses_the_prompt_and_keeps_the_ghost(tab: Any) -> None:
     tab.page.fill("#article textarea", FERRY)
     tab.run()
-    tab.run("#scenario-visible")
+    tab.run("#scenario-suffix-visible")
     events = read_recording(tab.saved()).events
     started = next(e for e in events if isinstance(e, RunStarted))
     assert started.settings["suffix_masking"] is False

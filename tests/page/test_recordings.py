@@ -13,13 +13,12 @@ import pytest
 
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.page import recordings
-from sidecar_core.page.page import build_demo, launch_arguments
 from sidecar_core.recording import Recording, read_recording, record, write_recording
 from sidecar_core.report import RunReport
 from sidecar_core.scenarios import BY_KEY
 from sidecar_core.settings import RunSettings
-from tests.page.runs import HOSTILE, ScriptedEngine, one_round, started, whole_run
-from tests.served import PATIENCE, Served, free_port, options
+from tests.runs import HOSTILE, ScriptedEngine, one_round, started, whole_run
+from tests.served import PATIENCE, Served, options, page_of
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +26,7 @@ EXAMPLE = "The plant closed. The Broken Arrow line is gone."
 REPORT = RunReport.of(whole_run())
 
 
-def recorded(key: str = "plain", seconds: float = 1.0) -> Recording:
+def recorded(key: str = "identical", seconds: float = 1.0) -> Recording:
     """A run of the page's first example; a round takes so many seconds."""
     settings = BY_KEY[key].apply(RunSettings())
     events = [
@@ -46,17 +45,17 @@ def slow() -> Recording:
         *(e for n in range(200) for e in one_round(n, [(f" some{n}", 0.9)] * 3, own=" x")),
         *whole_run()[-8:],
     ]
-    return record(events, "plain").named("The plant", EXAMPLE)
+    return record(events, "identical").named("The plant", EXAMPLE)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the page offers: two scenarios of one article, and a long one of another."""
     made = tmp_path_factory.mktemp("recordings")
-    for key in ("plain", "visible"):
+    for key in ("identical", "suffix-visible"):
         (made / f"plant-{key}.jsonl").write_text(write_recording(recorded(key)))
     long = slow().named("Unending", EXAMPLE)
-    (made / "unending-plain.jsonl").write_text(write_recording(long))
+    (made / "unending-identical.jsonl").write_text(write_recording(long))
     return made
 
 
@@ -137,7 +136,7 @@ def test_a_saved_run_opened_again_ends_as_the_run_did_and_says_what_it_is(
 def test_the_banner_stays_in_sight_until_a_live_run_begins(visit: Any, offering: Served) -> None:
     tab = visit(offering.url)
     assert not tab.page.locator("#player").is_visible()
-    watch(tab, "The plant – Plain")
+    watch(tab, "The plant – Identical")
     tab.wait("done")
     tab.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
     box = tab.page.locator("#banner").bounding_box()
@@ -153,7 +152,7 @@ def test_a_recording_brings_its_article_its_settings_and_its_comparison(
 ) -> None:
     tab = visit(offering.url)
     tab.page.fill("#article textarea", "")
-    watch(tab, "Suffix in sight")
+    watch(tab, "Suffix visible")
     tab.wait("done")
     assert tab.page.input_value("#article textarea") == EXAMPLE
     assert not tab.page.is_checked("#suffix-masking input")
@@ -161,7 +160,7 @@ def test_a_recording_brings_its_article_its_settings_and_its_comparison(
     tab.page.wait_for_function(
         "document.querySelectorAll('#chart .scatterlayer .trace').length >= 2"
     )
-    assert "plain #1" in tab.text("#chart")
+    assert "identical #1" in tab.text("#chart")
 
 
 def test_a_recording_leaves_a_visitors_own_article_where_it_is(
@@ -169,7 +168,7 @@ def test_a_recording_leaves_a_visitors_own_article_where_it_is(
 ) -> None:
     tab = visit(offering.url)
     tab.page.fill("#article textarea", "Something of my own.")
-    watch(tab, "Suffix in sight")
+    watch(tab, "Suffix visible")
     tab.wait("done")
     assert tab.page.input_value("#article textarea") == "Something of my own."
 
@@ -181,15 +180,15 @@ def test_it_can_be_held_stepped_through_and_played_to_its_end(visit: Any, offeri
     tab.page.wait_for_selector("#summary .t")
     tab.page.click("#pause")
     tab.page.wait_for_selector("#play:not([disabled])")
-    tab.page.wait_for_selector("#status :text('is held in round')")
-    speed(tab, "at once")
+    tab.page.wait_for_selector("#status :text('paused at round')")
+    speed(tab, "instant")
     tab.page.click("#play")
     tab.page.wait_for_selector("#status .status.done")
     assert "some199" in tab.summary()
     assert tab.page.is_enabled("#start")
     for step, expected in (("#back", 200), ("#back", 199), ("#back", 198), ("#forward", 199)):
         tab.page.click(step)
-        tab.page.wait_for_selector(f"#status :text('held in round {expected} of 200')")
+        tab.page.wait_for_selector(f"#status :text('paused at round {expected} of 200')")
         tab.page.wait_for_function(
             "(marks) => document.querySelectorAll('#summary .round').length === marks",
             arg=expected - 1,
@@ -200,7 +199,7 @@ def test_the_pages_stop_holds_a_recording_too(visit: Any, offering: Served) -> N
     tab = visit(offering.url)
     watch(tab, "Unending")
     tab.page.click("#stop")
-    tab.page.wait_for_selector("#status :text('is held')")
+    tab.page.wait_for_selector("#status :text('paused')")
     assert tab.page.is_enabled("#start")
 
 
@@ -208,7 +207,7 @@ def test_a_scenario_takes_the_place_of_a_recording(visit: Any, offering: Served)
     tab = visit(offering.url)
     watch(tab, "Unending")
     tab.page.wait_for_selector("#summary .t")
-    tab.page.click("#scenario-masked")
+    tab.page.click("#scenario-suffix-masked")
     tab.page.wait_for_selector("#status :text('Done in 3.0 s')")
     assert not tab.page.locator("#player").is_visible()
     assert "some0" not in tab.summary()
@@ -218,7 +217,7 @@ def test_two_visitors_watch_at_once_and_never_touch_the_models(
     visit: Any, offering: Served
 ) -> None:
     tabs = [visit(offering.url) for _ in range(2)]
-    for tab, name in zip(tabs, ("The plant – Plain", "Unending"), strict=True):
+    for tab, name in zip(tabs, ("The plant – Identical", "Unending"), strict=True):
         watch(tab, name)
     tabs[0].wait("done")
     assert "some0" not in tabs[0].summary()
@@ -235,7 +234,7 @@ def test_a_tab_that_is_closed_ends_its_replay(
         first, second = visit(served.url), visit(served.url)
         watch(first, "Unending")
         first.page.close()
-        choose(second, "The plant – Plain")
+        choose(second, "The plant – Identical")
         for _ in range(20):  # refused until the server heard that the first one is gone
             second.page.click("#watch")
             second.page.wait_for_timeout(1000)
@@ -253,15 +252,7 @@ def test_while_models_load_the_page_offers_recordings_and_plays_them(
     never = threading.Event()
     host = ModelHost(lambda progress: (never.wait() and ScriptedEngine(), ""))  # type: ignore[arg-type,return-value]
     host.start()
-    demo = build_demo(host, (), folder)
-    try:
-        _, url, _ = demo.launch(
-            server_name="127.0.0.1",
-            server_port=free_port(),
-            prevent_thread_lock=True,
-            quiet=True,
-            **launch_arguments(),
-        )
+    with page_of(host, (), folder) as url:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(url)
@@ -271,9 +262,7 @@ def test_while_models_load_the_page_offers_recordings_and_plays_them(
         assert "plant" in page.inner_text("#summary")
         assert "This is a recording" in page.inner_text("#banner")
         page.close()
-    finally:
-        never.set()
-        demo.close()
+    never.set()
 
 
 def test_a_page_without_recordings_offers_only_to_open_one(visit: Any, tmp_path: Path) -> None:
@@ -356,7 +345,7 @@ def test_the_first_view_still_holds_everything_beside_the_banner(
     visit: Any, offering: Served
 ) -> None:
     tab = visit(offering.url)
-    watch(tab, "The plant – Plain")
+    watch(tab, "The plant – Identical")
     tab.page.wait_for_function("window.scrollY === 0")
     tab.wait("done")
     parts = ("#banner", "#article", "#start", "#summary", "#chart", "#sidecar", "#standalone")
@@ -381,7 +370,7 @@ def test_axe_finds_nothing_serious_in_the_bar_and_the_shelf(
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     tab = visit(f"{offering.url}?__theme={theme}")
-    watch(tab, "The plant – Plain")
+    watch(tab, "The plant – Identical")
     tab.wait("done")
     found = axe.Axe().run(tab.page).response["violations"]
     serious = [

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sidecar_core import prompts
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import DraftLost, Event, LoadProgress, SummaryFinished, TokenRejected
 from sidecar_core.host import session as session_module
@@ -27,22 +28,11 @@ from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.view import run_view
 from sidecar_core.view.render import tiles
 from sidecar_core.view.run_view import RunView
-from tests.page.runs import ScriptedEngine, one_round, started, whole_run
+from tests.hosts import host_of, until
+from tests.runs import ScriptedEngine, one_round, started, whole_run
+from tests.tiny_pair import tiny_engine
 
 ARTICLE = "The plant closed."
-
-
-def host_of(engine: ScriptedEngine) -> ModelHost:
-    host = ModelHost(lambda progress: (engine, "scripted"))
-    host.start()
-    return host
-
-
-def until(condition: object, seconds: float = 5) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def views(
@@ -119,7 +109,7 @@ def test_a_tab_is_free_once_its_last_view_was_shown_and_the_models_before() -> N
     seen = next(shown)
     while "reads the prompt" not in seen.status["message"]:
         seen = next(shown)
-    until(lambda: len(host.turnstile) == 0)  # the engine is done, the page is not
+    until(lambda: len(host.queue) == 0)  # the engine is done, the page is not
     assert session.busy.locked()
     assert not session.runs
     while seen.running:
@@ -139,13 +129,13 @@ def test_a_closed_tab_keeps_its_place_until_the_engines_last_step_is_over() -> N
     shown.close()
     steps = 0
     while True:
-        held = len(host.turnstile)
+        held = len(host.queue)
         if not engine.active:
             break
         assert held == 1
         steps += 1
     assert steps
-    until(lambda: len(host.turnstile) == 0)
+    until(lambda: len(host.queue) == 0)
 
 
 def test_an_error_before_the_first_event_frees_everything() -> None:
@@ -181,7 +171,7 @@ def test_where_there_is_no_thread_for_a_run_place_and_tab_are_free(
         without.setattr(threading.Thread, "start", no_thread)
         with pytest.raises(SidecarError, match="RuntimeError"):
             list(live.run(host, session, ARTICLE, RunSettings()))
-    assert len(host.turnstile) == 0
+    assert len(host.queue) == 0
     assert list(live.run(host, session, ARTICLE, RunSettings()))[-1].status["kind"] == "done"
 
 
@@ -202,7 +192,7 @@ def test_a_lost_draft_is_told_while_the_target_goes_on_and_at_the_end() -> None:
     engine.pause = 0.05
     seen = [view.status["message"] for view in views(engine)]
     assert any(line.startswith(run_view.DRAFT_LOST) and "forward pass" in line for line in seen)
-    assert "the target went on alone" in seen[-1]
+    assert "the target continued alone" in seen[-1]
 
 
 @pytest.mark.parametrize("article", ["", " \n\t ", "x" * (MAX_ARTICLE_CHARS + 1), 3, None, ["x"]])
@@ -241,26 +231,26 @@ def test_runs_of_many_visitors_never_overlap_and_all_are_answered() -> None:
 def test_who_waits_is_told_and_can_stop_waiting() -> None:
     engine = ScriptedEngine()
     host = host_of(engine)
-    first = host.turnstile.enter()
+    first = host.queue.enter()
     session = Session()
     run = live.run(host, session, ARTICLE, RunSettings())
     seen = [view for view, _ in zip(run, range(2), strict=False)]
-    assert seen[-1].status["message"] == "Waiting for the models. Your place: 1st."
+    assert seen[-1].status["message"] == "Queued: position 1."
     session.stop.set()
-    assert list(run)[-1].status["message"] == live.NOT_BEGUN
+    assert list(run)[-1].status["message"] == live.NOT_STARTED
     assert engine.calls == 0
-    host.turnstile.leave(first)
+    host.queue.leave(first)
 
 
 def test_one_visitor_holds_one_place_and_a_second_run_is_refused_in_words() -> None:
     host = host_of(ScriptedEngine())
-    first = host.turnstile.enter("ann")
+    first = host.queue.enter("ann")
     with pytest.raises(SidecarError, match="already"):
         list(live.run(host, Session(), ARTICLE, RunSettings(), visitor="ann"))
-    host.turnstile.leave(first)
+    host.queue.leave(first)
     done = list(live.run(host, Session(), ARTICLE, RunSettings(), visitor="ann"))
     assert done[-1].status["kind"] == "done"
-    assert len(host.turnstile) == 0
+    assert len(host.queue) == 0
 
 
 def test_a_run_that_takes_too_long_ends_like_a_stop_and_says_why() -> None:
@@ -269,10 +259,10 @@ def test_a_run_that_takes_too_long_ends_like_a_stop_and_says_why() -> None:
     host = host_of(engine)
     host.max_seconds = 0.25
     last = list(live.run(host, session, ARTICLE, RunSettings()))[-1]
-    assert "Stopped after 0.25 s" in last.status["message"]
+    assert "time limit of 0.25 s" in last.status["message"]
     assert last.status["kind"] == "done"
     assert not last.running
-    assert session.runs[-1].report.finished.reason == "cancelled"  # type: ignore[union-attr]
+    assert session.runs[-1].report.ending == "timed_out"
     host.max_seconds = 60
     again = list(live.run(host, session, ARTICLE, RunSettings()))[-1]
     assert again.status["message"].startswith("Done")
@@ -282,11 +272,11 @@ def test_who_waits_in_the_line_does_not_use_up_the_time() -> None:
     engine = ScriptedEngine()
     host = host_of(engine)
     host.max_seconds = 0.4
-    first = host.turnstile.enter()
+    first = host.queue.enter()
     run = live.run(host, Session(), ARTICLE, RunSettings())
     next(run)
     time.sleep(0.6)
-    host.turnstile.leave(first)
+    host.queue.leave(first)
     assert list(run)[-1].status["message"].startswith("Done")
 
 
@@ -305,7 +295,7 @@ def test_an_engine_with_room_for_two_runs_two_at_a_time_and_no_more() -> None:
     for thread in runs:
         thread.join()
     assert engine.most_active == 2
-    assert len(host.turnstile) == 0
+    assert len(host.queue) == 0
 
 
 def test_a_run_waits_for_the_models_and_begins_by_itself() -> None:
@@ -389,7 +379,7 @@ def test_the_saved_run_is_its_events() -> None:
 
 
 def test_a_scenario_says_what_to_look_at_and_then_what_came_out() -> None:
-    scenario = BY_KEY["plain"]
+    scenario = BY_KEY["identical"]
     settings = scenario.apply(RunSettings())
     seen = views(ScriptedEngine(), scenario=scenario, settings=settings)
     assert scenario.look in seen[0].note
@@ -427,7 +417,7 @@ def test_nobody_is_told_that_somebody_else_ran_the_article() -> None:
         last = list(live.run(host, session, ARTICLE, RunSettings()))[-1]
         assert session.recording is not None
         reused = session.recording.started.reused_tokens
-        said.append(("in memory" in last.status["message"], reused))
+        said.append(("prefix cache hit" in last.status["message"], reused))
     assert said == [(False, (0, 0)), (True, (99, 99))]
     assert session.recording is not None
     with pytest.raises(SidecarError):
@@ -452,8 +442,17 @@ def test_a_page_that_stays_open_for_days_does_not_grow(monkeypatch: pytest.Monke
 
 def test_markup_in_what_came_out_of_a_scenario_is_text() -> None:
     host = host_of(ScriptedEngine(lambda s: whole_run(s, tag="<arrow>")))
-    scenario = BY_KEY["leaky"]
+    scenario = BY_KEY["document-attended"]
     settings = scenario.apply(RunSettings())
     last = list(live.run(host, Session(), "The arrow line is gone.", settings, scenario))[-1]
-    assert "#&lt;arrow&gt; leaks: “arrow” stands only in the document" in last.note
+    assert "#&lt;arrow&gt; leaks: “arrow” is only in the document" in last.note
     assert "<arrow>" not in last.note
+
+
+def test_an_article_is_cleaned_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    cleaned: list[str] = []
+    clean = prompts.clean
+    monkeypatch.setattr(prompts, "clean", lambda text: cleaned.append(text) or clean(text))
+    settings = RunSettings(max_tokens=3, task="category")
+    list(live.run(host_of(tiny_engine()), Session(), ARTICLE, settings))
+    assert cleaned.count(ARTICLE) == 1

@@ -17,6 +17,7 @@ import pytest
 
 from sidecar_core.decoding.batch import Sample
 from sidecar_core.errors import SidecarError
+from sidecar_core.examples import Example
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.cost.devices import DEVICES, SHAPES
 from sidecar_core.experiments.cost.model import PART3, CostSetup, Lengths, rows
@@ -32,17 +33,16 @@ from sidecar_core.experiments.leak.sampling import leak_test
 from sidecar_core.experiments.readings import Step
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
-from sidecar_core.page import leak_run
-from sidecar_core.page.examples import Example
-from sidecar_core.page.leak_run import STAYS, TagLabSession, View, run
-from sidecar_core.page.page import build_demo, launch_arguments
+from sidecar_core.page import lab_run, tag_lab
+from sidecar_core.page.lab_run import KEPT, LabView, run_lab
+from sidecar_core.page.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.page.tag_lab import MAX_SAMPLES, TAGGER, TagLab
 from sidecar_core.settings import RunSettings
-from sidecar_core.view.alpha_chart import Series
 from sidecar_core.view.runs_table import RunRecord
 from sidecar_core.view.tag_results import cost_view, leak_view
 from tests.experiments.cost.test_model import finished_run
-from tests.served import free_port
+from tests.hosts import ready_host
+from tests.served import page_of
 from tests.tiny_pair import tiny_engine
 
 ARTICLE = "The council voted on Tuesday to replace the boilers of the old quarter."
@@ -53,17 +53,21 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 @pytest.fixture(scope="module")
 def host() -> ModelHost:
-    """Loaded tiny models."""
-    engine = tiny_engine()
-    made = ModelHost(lambda progress: (engine, "tiny"))
-    made.start()
-    while made.engine() is None:
-        time.sleep(0.01)
-    return made
+    return ready_host(tiny_engine())
 
 
-def views(host: ModelHost, session: TagLabSession, **options: Any) -> list[View]:
-    return list(run(host, session, DOCUMENT, SETTINGS, **options))
+def run(
+    host: ModelHost,
+    session: LeakLabSession,
+    document: Document = DOCUMENT,
+    settings: LeakSettings = SETTINGS,
+    summary: str | None = None,
+) -> Iterator[LabView]:
+    return run_lab(host, session, LeakMeasurement(document, settings, summary, session.records))
+
+
+def views(host: ModelHost, session: LeakLabSession, **options: Any) -> list[LabView]:
+    return list(run(host, session, **options))
 
 
 # --- the leak test ------------------------------------------------------------------------------
@@ -116,24 +120,24 @@ def test_markup_in_tags_summary_and_watched_word_is_text():
 
 
 def test_the_page_says_what_masking_cannot_do():
-    assert "computed with the document in sight" in leak_view(planted(), LeakSettings())
+    assert "computed with the document attended" in leak_view(planted(), LeakSettings())
 
 
 def test_the_last_view_shows_what_the_command_line_would_count(host):
-    session = TagLabSession()
+    session = LeakLabSession()
     last = views(host, session)[-1]
     report = LeakReport(SETTINGS.watch)
     for event in leak_test(host.engine(), DOCUMENT, SETTINGS):
         report.add(event)
-    assert session.latest.as_dict() == report.as_dict()
-    assert last == View(last.status, leak_view(report, SETTINGS), False)
+    assert session.latest.report.as_dict() == report.as_dict()
+    assert last == LabView(last.status, leak_view(report, SETTINGS), False)
     assert last.status["message"] == "Done: 20 tag lists under 4 conditions."
 
 
 def test_a_given_summary_is_what_is_tagged(host):
-    session = TagLabSession()
+    session = LeakLabSession()
     views(host, session, summary="A council votes.")
-    assert session.latest.forced.text == "A council votes."
+    assert session.latest.report.forced.text == "A council votes."
 
 
 @pytest.mark.parametrize(
@@ -143,49 +147,49 @@ def test_a_given_summary_is_what_is_tagged(host):
 def test_a_huge_fact_or_summary_is_refused_before_it_is_read(host, watch, summary, words):
     settings = dataclasses.replace(SETTINGS, watch=watch)
     with pytest.raises(SidecarError, match=words):
-        list(run(host, TagLabSession(), DOCUMENT, settings, summary))
+        list(run(host, LeakLabSession(), DOCUMENT, settings, summary))
 
 
 def test_a_snapshot_does_not_grow_with_the_test(host):
-    session = TagLabSession()
+    session = LeakLabSession()
     views(host, session)
-    taken = session.latest.snapshot()
+    taken = session.latest.report.snapshot()
     before = taken.as_dict()
-    session.latest.lists["standalone"].append(("late",))
-    session.latest.lists["new"] = []
+    session.latest.report.lists["standalone"].append(("late",))
+    session.latest.report.lists["new"] = []
     assert taken.as_dict() == before
 
 
 def test_a_second_test_does_not_write_the_summary_again(host, monkeypatch):
-    session = TagLabSession()
+    session = LeakLabSession()
     views(host, session)
     monkeypatch.setattr(host.engine(), "stream", None)
     assert views(host, session)[-1].status["kind"] == "done"
 
 
 def test_stop_keeps_what_was_sampled_and_the_next_test_works(host, monkeypatch):
-    monkeypatch.setattr(leak_run, "UPDATES_PER_SECOND", 1e9)  # a view for every pass
-    session = TagLabSession()
+    monkeypatch.setattr(lab_run, "UPDATES_PER_SECOND", 1e9)  # a view for every pass
+    session = LeakLabSession()
     seen = []
     for view in run(host, session, DOCUMENT, SETTINGS):
         seen.append(view)
-        if len(session.latest.lists) == 2:
+        if len(session.latest.report.lists) == 2:
             session.stop.set()
-    assert seen[-1].status["message"] == f"Stopped. {STAYS}"
-    assert set(session.latest.lists) < set(CONDITIONS)
+    assert seen[-1].status["message"] == f"Stopped. {KEPT}"
+    assert set(session.latest.report.lists) < set(CONDITIONS)
     assert views(host, session)[-1].running is False
 
 
 def test_a_closed_tab_frees_the_models_and_the_session(host):
-    session = TagLabSession()
+    session = LeakLabSession()
     open_views = run(host, session, DOCUMENT, SETTINGS)
     next(open_views)
     next(open_views)
     open_views.close()
     assert not session.busy.locked()
-    ticket = host.turnstile.enter()
-    assert host.turnstile.ahead(ticket) == 0
-    host.turnstile.leave(ticket)
+    ticket = host.queue.enter()
+    assert host.queue.position(ticket) == 0
+    host.queue.leave(ticket)
 
 
 def test_work_ends_before_its_place_at_the_models_is_given_up(host, monkeypatch):
@@ -196,7 +200,7 @@ def test_work_ends_before_its_place_at_the_models_is_given_up(host, monkeypatch)
         try:
             yield Step("one", "the draft reads the article", 1, 2)
         finally:
-            places.append(len(host.turnstile))
+            places.append(len(host.queue))
 
     def breaks(*_: Any) -> None:
         raise ZeroDivisionError
@@ -204,26 +208,26 @@ def test_work_ends_before_its_place_at_the_models_is_given_up(host, monkeypatch)
     monkeypatch.setattr(leak, "leak_test", work)
     monkeypatch.setattr(LeakReport, "add", breaks)
     with pytest.raises(SidecarError, match="ZeroDivisionError"):
-        views(host, TagLabSession())
+        views(host, LeakLabSession())
     assert places == [1]
 
 
 def test_a_test_that_takes_too_long_ends_and_says_why(host, monkeypatch):
     monkeypatch.setattr(host, "lab_seconds", 0.0)
-    last = views(host, TagLabSession())[-1]
-    assert last.status["message"].startswith("Stopped after 0 s")
-    assert len(host.turnstile) == 0
+    last = views(host, LeakLabSession())[-1]
+    assert last.status["message"].startswith("Stopped: the time limit of 0 s")
+    assert len(host.queue) == 0
 
 
 def test_other_visitors_get_their_turn_between_two_conditions(host):
-    session, order = TagLabSession(), []
+    session, order = LeakLabSession(), []
 
     def visit() -> None:
-        ticket = host.turnstile.enter()
-        while host.turnstile.ahead(ticket):
+        ticket = host.queue.enter()
+        while host.queue.position(ticket):
             time.sleep(0.005)
-        order.append(len(session.latest.lists))
-        host.turnstile.leave(ticket)
+        order.append(len(session.latest.report.lists))
+        host.queue.leave(ticket)
 
     visitor = threading.Thread(target=visit)
     for _ in run(host, session, DOCUMENT, SETTINGS):
@@ -236,14 +240,14 @@ def test_other_visitors_get_their_turn_between_two_conditions(host):
 
 
 def test_a_second_test_in_the_same_tab_waits_or_is_refused(host, monkeypatch):
-    session = TagLabSession()
+    session = LeakLabSession()
     monkeypatch.setattr(session, "busy", type("Taken", (), {"acquire": lambda *_, **__: False})())
-    with pytest.raises(SidecarError, match="under way in this tab"):
+    with pytest.raises(SidecarError, match="in progress in this tab"):
         views(host, session)
 
 
 def test_an_article_that_is_too_long_is_refused_in_words(host):
-    session = TagLabSession()
+    session = LeakLabSession()
     document = dataclasses.replace(DOCUMENT, text="word " * 30_000)
     with pytest.raises(SidecarError, match="the limit is"):
         list(run(host, session, document, SETTINGS))
@@ -252,7 +256,7 @@ def test_an_article_that_is_too_long_is_refused_in_words(host):
 
 def test_what_a_visitor_samples_is_not_kept_on_disk(host, tmp_path, monkeypatch):
     monkeypatch.setenv("SIDECAR_CACHE", str(tmp_path / "cache"))
-    views(host, TagLabSession())
+    views(host, LeakLabSession())
     assert not (tmp_path / "cache").exists()
 
 
@@ -306,8 +310,12 @@ def test_an_impossible_choice_is_a_clear_line_and_no_crash(lab):
 
 def test_a_program_cannot_ask_for_more_samples_than_the_page(lab, monkeypatch):
     asked = []
-    monkeypatch.setattr(leak_run, "run", lambda *arguments: asked.append(arguments[3]) or iter(()))
-    list(lab.sample(TagLabSession(), ARTICLE, "", "", 5_000, 0.7, SimpleNamespace(session_hash="")))
+    monkeypatch.setattr(
+        tag_lab, "run_lab", lambda host, session, test, who: asked.append(test.settings) or iter(())
+    )
+    list(
+        lab.sample(LeakLabSession(), ARTICLE, "", "", 5_000, 0.7, SimpleNamespace(session_hash=""))
+    )
     assert [settings.samples for settings in asked] == [MAX_SAMPLES]
 
 
@@ -322,7 +330,7 @@ def test_lengths_come_from_the_latest_run_on_the_page(lab):
     with pytest.raises(gr.Error, match="no run yet"):
         lab.lengths_of(page)
     report = finished_run(document_masking=True)
-    page.keep(RunRecord(1, "", RunSettings(), "", "", report, Series()))
+    page.keep(RunRecord(RunSettings(), report))
     assert lab.lengths_of(page) == (200, 100, 20)
 
 
@@ -331,16 +339,8 @@ def test_lengths_come_from_the_latest_run_on_the_page(lab):
 
 @pytest.fixture(scope="module")
 def lab_url(host) -> Iterator[str]:
-    demo = build_demo(host, (Example("Boilers", ARTICLE),))
-    _, url, _ = demo.launch(
-        server_name="127.0.0.1",
-        server_port=free_port(),
-        prevent_thread_lock=True,
-        quiet=True,
-        **launch_arguments(),
-    )
-    yield url
-    demo.close()
+    with page_of(host, (Example("Boilers", ARTICLE),)) as url:
+        yield url
 
 
 def opened(visit: Any, url: str, **options: Any) -> Any:

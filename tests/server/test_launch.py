@@ -23,8 +23,8 @@ from sidecar_core.server.launch import Health
 from sidecar_core.server.middleware import security_headers
 from sidecar_core.server.options import parse
 from sidecar_core.settings import RunSettings
-from tests.page.runs import ScriptedEngine
 from tests.page.test_run import until
+from tests.runs import ScriptedEngine
 from tests.served import Served, options
 
 LOGIN = ("visitor", "open sesame")
@@ -251,10 +251,10 @@ def test_figures_of_a_locked_app_need_the_password(locked: Served) -> None:
 def test_a_full_line_is_as_long_as_was_asked_for() -> None:
     host = ModelHost(lambda progress: (ScriptedEngine(), "scripted"), max_waiting=1)
     for _ in range(2):
-        host.turnstile.enter()
-    assert host.turnstile.waiting() == 1
+        host.queue.enter()
+    assert host.queue.waiting() == 1
     with pytest.raises(SidecarError, match="try again"):
-        host.turnstile.enter()
+        host.queue.enter()
 
 
 def test_a_call_that_lacks_values_is_told_without_a_word_of_them_here_or_in_the_log(

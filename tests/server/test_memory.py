@@ -11,9 +11,9 @@ import pytest
 
 THREADS = """
 import ctypes, sys, threading
-from sidecar_core.server.memory import few_arenas
+from sidecar_core.server.process import limit_malloc_arenas
 if "few" in sys.argv:
-    few_arenas()
+    limit_malloc_arenas()
 libc = ctypes.CDLL(None)
 together = threading.Barrier(12)
 def allocate():

@@ -22,7 +22,7 @@ from tests.server.process import PATIENCE, ROOT, App, environment, running
 
 SCRIPTED = """
 import sidecar_core.host.model_host as model_host
-from tests.page.runs import ScriptedEngine
+from tests.runs import ScriptedEngine
 engine = ScriptedEngine()
 engine.pause = 0.5
 model_host.load_engine = lambda *asked: lambda progress: (engine, "scripted")

@@ -22,10 +22,10 @@ from sidecar_core.events import (
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.page import run as live
-from sidecar_core.page.recordings import AT_ONCE, Recordings, Shelf
+from sidecar_core.page.recordings import AT_ONCE, Recordings, RecordingShelf
 from sidecar_core.recording import Recording, compact, read_recording, record, write_recording
 from sidecar_core.report import RunReport
-from sidecar_core.scenarios import BY_KEY
+from sidecar_core.scenarios import BY_KEY, EARLIER_KEYS
 from sidecar_core.settings import RunSettings
 from sidecar_core.view.player import (
     MAX_SILENCE,
@@ -40,7 +40,7 @@ from sidecar_core.view.player import (
 )
 from sidecar_core.view.run_view import RunView
 from sidecar_core.view.runs_table import runs_table
-from tests.page.runs import HOSTILE, ScriptedEngine, one_round, started, whole_run
+from tests.runs import HOSTILE, ScriptedEngine, one_round, started, whole_run
 
 ARTICLE = "The plant closed. The Broken Arrow line is gone."
 SHOWN = ("tiles", "stream", "sidecar", "standalone", "note")
@@ -63,7 +63,7 @@ class Clock:
         return self.now
 
 
-def recorded(events: list[Event] | None = None, scenario: str = "plain") -> Recording:
+def recorded(events: list[Event] | None = None, scenario: str = "identical") -> Recording:
     return record(whole_run() if events is None else events, scenario).named("Plant", ARTICLE)
 
 
@@ -86,8 +86,8 @@ def live_views(settings: RunSettings, scenario: str) -> tuple[list[RunView], Ses
 
 @pytest.mark.parametrize("speed", SPEEDS.values(), ids=SPEEDS)
 def test_the_last_view_is_that_of_the_run_itself(speed: float) -> None:
-    settings = BY_KEY["plain"].apply(RunSettings())
-    ran, session = live_views(settings, "plain")
+    settings = BY_KEY["identical"].apply(RunSettings())
+    ran, session = live_views(settings, "identical")
     assert session.recording is not None
     saved = write_recording(session.recording.named("Plant", ARTICLE))
     last = views(player_of(read_recording(saved), speed))[-1]
@@ -115,7 +115,7 @@ def test_every_view_says_that_it_is_a_recording_of_what_and_when() -> None:
 
 
 def test_a_live_run_has_no_banner() -> None:
-    assert {view.banner for view in live_views(RunSettings(), "plain")[0]} == {""}
+    assert {view.banner for view in live_views(RunSettings(), "identical")[0]} == {""}
 
 
 def test_a_replay_is_no_run_of_this_tab() -> None:
@@ -159,7 +159,7 @@ def test_it_can_be_held_and_goes_on_from_there() -> None:
     player = player_of()
     held = views(player, Clock(stop=lambda clock: player.at > 9))
     assert not held[-1].running
-    assert "held in round 1 of 2" in held[-1].status["message"]
+    assert "paused at round 1 of 2" in held[-1].status["message"]
     assert 9 < player.at < len(whole_run())
     assert held[-1].tiles == _report_at(player.at)
     rest = views(player)
@@ -196,7 +196,7 @@ def test_a_scenario_says_what_came_out_only_at_the_end() -> None:
     player = player_of()
     outcome = views(player)[-1].note
     assert "α is" in outcome
-    assert BY_KEY["plain"].look in step(player, -1).note
+    assert BY_KEY["identical"].look in step(player, -1).note
 
 
 # Time
@@ -235,16 +235,24 @@ def test_time_never_runs_backwards() -> None:
     assert list(Timeline.of(events).at) == [0.0, 2.0, 2.0]
 
 
+@pytest.mark.parametrize(("earlier", "key"), EARLIER_KEYS.items())
+def test_recordings_of_earlier_versions_still_show_their_scenario(earlier: str, key: str) -> None:
+    last = views(player_of(recorded(scenario=earlier)))[-1]
+    assert last.note == views(player_of(recorded(scenario=key)))[-1].note
+    assert BY_KEY[key].title in last.note
+
+
 # What else may be in a file
 
 
 def test_without_the_document_no_tag_is_said_to_leak_or_not() -> None:
-    recording = record(whole_run(tag="arrow"), "leaky").named("")
+    recording = record(whole_run(tag="arrow"), "document-attended").named("")
     last = views(player_of(recording))[-1]
     assert "not in the summary" in last.sidecar["list"]
     assert "in neither" not in last.sidecar["list"]
-    assert last.note == f"<b>{BY_KEY['leaky'].title}.</b> {BY_KEY['leaky'].look}"
-    with_it = views(player_of(recorded(whole_run(tag="arrow"), "leaky")))[-1]
+    scenario = BY_KEY["document-attended"]
+    assert last.note == f"<b>{scenario.title}.</b> {scenario.look}"
+    with_it = views(player_of(recorded(whole_run(tag="arrow"), "document-attended")))[-1]
     assert "only in the document" in with_it.sidecar["list"]
 
 
@@ -276,32 +284,32 @@ def write(folder, name: str, recording: Recording) -> None:
 
 
 def test_the_shelf_offers_what_fits_in_the_scenarios_order(tmp_path, caplog) -> None:
-    for key in ("masked", "plain", "visible"):
+    for key in ("suffix-masked", "identical", "suffix-visible"):
         settings = BY_KEY[key].apply(RunSettings())
         write(tmp_path, f"plant-{key}.jsonl", recorded(whole_run(settings), key))
     (tmp_path / "bad.jsonl").write_text("nonsense")
-    shelf = Shelf.of(tmp_path)
+    shelf = RecordingShelf.of(tmp_path)
     assert list(shelf.found) == [
-        "Plant – Plain speculation",
-        "Plant – Suffix in sight",
+        "Plant – Identical prompts",
+        "Plant – Suffix visible",
         "Plant – Suffix masked",
     ]
     assert "bad.jsonl" in caplog.text
-    assert Shelf.of(tmp_path / "nothing").found == {}
+    assert RecordingShelf.of(tmp_path / "nothing").found == {}
 
 
 def test_earlier_scenarios_are_thin_lines_and_numbers_to_compare_with(tmp_path) -> None:
-    for key in ("plain", "visible"):
+    for key in ("identical", "suffix-visible"):
         settings = BY_KEY[key].apply(RunSettings())
         write(tmp_path, f"plant-{key}.jsonl", recorded(whole_run(settings), key))
-    shelf = Shelf.of(tmp_path)
-    recording = shelf.found["Plant – Suffix in sight"]
+    shelf = RecordingShelf.of(tmp_path)
+    recording = shelf.found["Plant – Suffix visible"]
     earlier = shelf.earlier(recording)
-    assert [record.label for record in earlier] == ["plain"]
+    assert [record.label for record in earlier] == ["identical"]
     player = Player()
     player.load(recording, earlier)
     last = views(player)[-1]
-    assert "plain #1" in last.chart.to_json()
+    assert "identical #1" in last.chart.to_json()
     assert "α stayed at 0.800" in last.note
     assert last.runs == runs_table([])
 
@@ -344,7 +352,7 @@ def test_no_more_recordings_are_watched_at_a_time_than_threads_allow(page) -> No
     for one in playing:
         next(one)
     session = Session()
-    with pytest.raises(gr.Error, match="try again"):
+    with pytest.raises(gr.Error, match="Try again"):
         next(page.on_upload(session, Player(), "", data))
     assert not session.busy.locked()
     playing[0].close()
@@ -368,7 +376,7 @@ def test_two_tabs_share_no_player() -> None:
 
 
 def test_an_article_gets_into_a_saved_run_only_if_asked_for(page) -> None:
-    _, session = live_views(RunSettings(), "plain")
+    _, session = live_views(RunSettings(), "identical")
     for save in (page.on_save, page.on_save_page):
         assert "Broken Arrow" not in save(session, ARTICLE, False)
     assert "Broken Arrow" in page.on_save(session, ARTICLE, True)

@@ -18,7 +18,7 @@ from sidecar_core.report import RunReport
 from sidecar_core.view.player import steps
 from sidecar_core.view.recording_page import SHOWN, recording_page
 from sidecar_core.view.render import tiles
-from tests.page.runs import HOSTILE, one_round, started, whole_run
+from tests.runs import HOSTILE, one_round, started, whole_run
 from tests.view.test_render import Page
 
 ARTICLE = "The plant closed. The Broken Arrow line is gone."
@@ -29,7 +29,7 @@ ATTACK = (
 
 
 def recorded(events: list[Event] | None = None) -> Recording:
-    return record(whole_run() if events is None else events, "plain").named("Plant", ARTICLE)
+    return record(whole_run() if events is None else events, "identical").named("Plant", ARTICLE)
 
 
 def hostile() -> Recording:
@@ -61,7 +61,7 @@ def test_it_says_what_the_run_said() -> None:
     assert "This is a recording" in page
     assert "pair toy in fp32 on cpu" in page
     assert "#plant" in page
-    assert "Plain speculation" in page
+    assert "Identical prompts" in page
 
 
 def test_its_last_frame_is_the_run_and_its_first_one_empty() -> None:
@@ -82,7 +82,7 @@ def test_frames_go_forward_and_single_steps_stop_behind_the_rounds() -> None:
     assert len(data["stops"]) == len(steps(whole_run()))
     assert data["stops"][-1] == len(times) - 1
     first = data["frames"][data["stops"][0]]
-    assert first["rate_note"] == "2 of 3 drafts kept"
+    assert first["rate_note"] == "2 of 3 judged drafts"
 
 
 def test_nothing_is_fetched_and_only_its_own_script_and_styles_may_run() -> None:

@@ -17,8 +17,8 @@ from sidecar_core.events import (
     TokenRejected,
 )
 from sidecar_core.report import RunReport
-from sidecar_core.view.render import TokenStream, status, tiles, token, token_tip
-from tests.page.runs import one_round, whole_run
+from sidecar_core.view.render import StreamHtml, status, tiles, token, token_tip
+from tests.runs import one_round, whole_run
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -52,15 +52,15 @@ class Page(HTMLParser):
             self.kept += data
 
 
-def folded(events: list[Event]) -> TokenStream:
-    stream = TokenStream()
+def folded(events: list[Event]) -> StreamHtml:
+    stream = StreamHtml()
     for event in events:
         stream.add(event)
     return stream
 
 
 def test_the_stream_only_ever_appends() -> None:
-    stream = TokenStream()
+    stream = StreamHtml()
     before = ""
     for event in whole_run():
         stream.add(event)
@@ -95,7 +95,7 @@ def test_accepted_rejected_corrected_and_bonus_differ_in_their_class() -> None:
 
 def test_drafts_are_pending_until_the_first_is_judged() -> None:
     events = one_round(0, [("a", 0.9), ("b", 0.8)], own="c")
-    stream = TokenStream()
+    stream = StreamHtml()
     for event in events[:3]:
         stream.add(event)
     assert Page(stream.value()["pending"]).kept == "ab"

@@ -11,7 +11,7 @@ from sidecar_core.tasks import FREE, TASKS
 from sidecar_core.view.run_view import LiveRun
 from sidecar_core.view.runs_table import runs_table
 from sidecar_core.view.tag_column import NOUNS, SIGNS, bytes_text, column
-from tests.page.runs import HOSTILE
+from tests.runs import HOSTILE
 
 SUMMARY = "The company recalled its ice cream."
 DOCUMENT = "The company recalled ice cream made at the Broken Arrow plant. Nobody else was ill."
@@ -88,5 +88,5 @@ def test_every_task_has_a_name_for_its_result() -> None:
 
 def test_the_name_of_an_unknown_task_is_text() -> None:
     assert column(sidecar(finished("x")), "", "", HOSTILE)["what"].startswith("&lt;img")
-    run = LiveRun("", RunSettings(task=HOSTILE))
+    run = LiveRun(None, RunSettings(task=HOSTILE))
     assert "<img" not in runs_table([run.record(1)])

@@ -27,14 +27,11 @@ import psutil
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from sidecar_core.errors import SidecarError, first_line
+from sidecar_core.errors import Busy, SidecarError, first_line
 from sidecar_core.installed import environment
 
 APP = ("-m", "sidecar_core", "app")
 """What Python is told to serve the page."""
-
-REFUSALS = ("try again in a minute", "You have a run at the models or in the line already")
-"""What the lines say by which the server refuses: too many wait, or this client itself does."""
 
 TASK = "category"
 """What the draft writes on the side: the shortest there is."""
@@ -75,7 +72,7 @@ class LoadReport:
         with self._lock:
             if isinstance(outcome, Answer):
                 self.answers.append(outcome)
-            elif isinstance(outcome, AppError) and any(r in str(outcome) for r in REFUSALS):
+            elif isinstance(outcome, AppError) and outcome.title == Busy.title:
                 self.refused += 1
             else:
                 self.failures.append(f"{type(outcome).__name__}: {outcome}"[:300])

@@ -8,6 +8,7 @@ import pytest
 from gradio_client.exceptions import AppError
 
 from sidecar_core.__main__ import main
+from sidecar_core.errors import Busy
 from sidecar_core.experiments.bench.load_test import (
     Answer,
     LoadReport,
@@ -48,11 +49,9 @@ def test_two_clients_that_always_get_the_same_prompt_are_mixed():
     assert made.mixed() == 2
 
 
-def test_a_busy_line_is_a_refusal_and_anything_else_a_failure():
+def test_a_full_queue_is_a_refusal_and_anything_else_a_failure():
     made = report()
-    made.add(
-        AppError("Busy: 20 visitors are waiting for the models already; try again in a minute.")
-    )
+    made.add(AppError("Whatever it says.", title=Busy.title))
     made.add(AppError("The article is empty."))
     made.add(TimeoutError())
     result = made.as_dict()

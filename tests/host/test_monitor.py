@@ -15,18 +15,18 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.leak.report import LeakSettings
 from sidecar_core.host.model_host import ModelHost
+from sidecar_core.host.monitor import Ended, Monitor
 from sidecar_core.host.session import Session
-from sidecar_core.host.watch import Ended, Watch
-from sidecar_core.page import alpha_run, leak_run
 from sidecar_core.page import run as live
-from sidecar_core.page.alpha_run import LabSession
-from sidecar_core.page.leak_run import TagLabSession
+from sidecar_core.page.alpha_measurement import AlphaLabSession, AlphaMeasurement
+from sidecar_core.page.lab_run import run_lab
+from sidecar_core.page.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.report import RunReport
 from sidecar_core.server import logs
 from sidecar_core.server.metrics import Metrics
 from sidecar_core.settings import RunSettings
-from tests.page.runs import ScriptedEngine, whole_run
-from tests.page.test_run import until
+from tests.hosts import until
+from tests.runs import ScriptedEngine, whole_run
 
 ARTICLE = "Zanzibar pelicans settled quietly."
 """None of its words is in the code."""
@@ -63,7 +63,7 @@ def written() -> Iterator[io.StringIO]:
 def watched(engine: ScriptedEngine | None = None) -> tuple[ModelHost, Heard]:
     host = ModelHost(lambda progress: (engine or ScriptedEngine(), "scripted"))
     heard = Heard()
-    host.watch = Watch(heard, logs.RunLines())
+    host.monitor = Monitor(heard, logs.RunLines())
     host.start()
     return host, heard
 
@@ -148,12 +148,14 @@ def test_a_bug_in_a_lab_leaves_no_word_of_the_article_in_the_log(
 
     monkeypatch.setattr("sidecar_core.experiments.alpha.measure.measure", broken)
     monkeypatch.setattr("sidecar_core.experiments.leak.sampling.leak_test", broken)
-    monkeypatch.setattr("sidecar_core.page.alpha_run._about", lambda engine: {})
+    monkeypatch.setattr("sidecar_core.page.alpha_measurement._about", lambda engine: {})
     host, heard = watched()
     document = Document("d", ARTICLE)
     views = {
-        "alpha": lambda: alpha_run.run(host, LabSession(), [document], "lengths", ()),
-        "leak": lambda: leak_run.run(host, TagLabSession(), document, LeakSettings()),
+        "alpha": lambda: run_lab(
+            host, AlphaLabSession(), AlphaMeasurement("lengths", (), (document,))
+        ),
+        "leak": lambda: run_lab(host, LeakLabSession(), LeakMeasurement(document, LeakSettings())),
     }[lab]()
     with pytest.raises(SidecarError, match="RuntimeError") as caught:
         list(views)
@@ -200,9 +202,9 @@ def test_closing_stops_all_runs_and_lets_no_other_begin() -> None:
     for thread in threads:
         thread.start()
     until(lambda: engine.active == 1)
-    host.watch.close(20)
+    host.monitor.close(20)
     assert [end.outcome for end in heard.ends] == ["stopped"] * 3
-    with pytest.raises(SidecarError, match="closing"):
+    with pytest.raises(SidecarError, match="shutting down"):
         run(host)
     for thread in threads:
         thread.join(20)
@@ -252,7 +254,7 @@ def test_what_nobody_foresaw_before_a_run_began_is_a_failure_and_written_down(
     def unreadable(article: str) -> None:
         raise ValueError(f"cannot read {article}")
 
-    monkeypatch.setattr(live, "check_size", unreadable)
+    monkeypatch.setattr(live, "check_text", unreadable)
     with pytest.raises(SidecarError, match="ValueError") as caught:
         run(host)
     assert "Zanzibar" not in str(caught.value) + written.getvalue()

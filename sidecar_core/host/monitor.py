@@ -1,8 +1,8 @@
-"""Every run that is under way: told to those who count or log, and stopped when the app closes.
+"""Every run in progress: reported to observers (logs, metrics), and stopped when the app closes.
 
-`Watch.open` goes around one run. Whoever observes hears that it began, when it gets to the models,
-and how it ended. They hear figures and the class of an error, never a word of an article, a summary
-or a prompt. An exception that no user could understand leaves as a SidecarError.
+`Monitor.open` wraps one run. Observers learn that it was asked for, when it reaches the models, and
+how it ended. They get figures and the class of an error, never a word of an article, a summary or a
+prompt. An unexpected exception leaves as a SidecarError.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import Busy, SidecarError
 from sidecar_core.report import RunReport
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,8 @@ Outcome = Literal["finished", "stopped", "failed", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended. `refused` ones never got to the models; `reason` is the summary's."""
+    """How a run ended. A `refused` run never reached the models; `reason` is the finish reason of
+    its summary, "" if there is none."""
 
     kind: Kind
     outcome: Outcome
@@ -39,22 +40,22 @@ class Ended:
 
 
 class Observer(Protocol):
-    """Hears of runs, from any thread."""
+    """Called from any thread."""
 
     def began(self, kind: Kind) -> None: ...
 
     def ended(self, run: Ended) -> None: ...
 
 
-class Watched:
+class MonitoredRun:
     """One run, from the visitor's click to its end."""
 
-    def __init__(self, watch: Watch, kind: Kind) -> None:
-        self._watch, self.kind = watch, kind
+    def __init__(self, monitor: Monitor, kind: Kind) -> None:
+        self._monitor, self.kind = monitor, kind
         self.since = time.monotonic()
         self.began = False
         self.stopped = False
-        """Set by a run that ends early because it was asked to."""
+        """Set if the run ends early because it was told to."""
         self.stop = threading.Event()
         self.report = RunReport()
 
@@ -62,42 +63,42 @@ class Watched:
         """`stop` ends this run when the app closes; `report` holds its figures."""
         self.stop = stop
         self.report = report or self.report
-        if self._watch.closing:
+        if self._monitor.closing:
             stop.set()
 
     def begin(self) -> None:
-        """It has the models now; said again, it changes nothing."""
+        """The run has the models now. Idempotent."""
         if not self.began:
             self.began = True
-            for observer in self._watch.observers:
+            for observer in self._monitor.observers:
                 observer.began(self.kind)
 
 
-class Watch:
+class Monitor:
     """The runs of one app."""
 
     def __init__(self, *observers: Observer) -> None:
         self.observers = observers
         self.closing = False
         self._changed = threading.Condition()
-        self._running: set[Watched] = set()
+        self._running: set[MonitoredRun] = set()
 
     @contextlib.contextmanager
-    def open(self, kind: Kind) -> Iterator[Watched]:
-        """Goes around one run. Raises SidecarError, also for what was raised inside."""
-        watched = Watched(self, kind)
+    def open(self, kind: Kind) -> Iterator[MonitoredRun]:
+        """Wraps one run. Whatever is raised inside leaves as a SidecarError."""
+        run = MonitoredRun(self, kind)
         outcome: Outcome = "stopped"
         failure: BaseException | None = None
         with self._changed:
-            self._running.add(watched)
+            self._running.add(run)
         try:
             if self.closing:
-                raise SidecarError("The server is closing; try again in a minute.")
-            yield watched
-            outcome = _outcome(watched)
+                raise Busy("The server is shutting down. Try again in a minute.")
+            yield run
+            outcome = _outcome(run)
         except SidecarError as error:
-            unforeseen = not isinstance(error.__cause__ or error, SidecarError)
-            outcome, failure = "failed" if watched.began or unforeseen else "refused", error
+            unexpected = not isinstance(error.__cause__ or error, SidecarError)
+            outcome, failure = "failed" if run.began or unexpected else "refused", error
             raise
         except Exception as error:
             outcome, failure = "failed", error
@@ -106,29 +107,29 @@ class Watch:
             ) from error
         finally:
             with self._changed:
-                self._running.discard(watched)
+                self._running.discard(run)
                 self._changed.notify_all()
-            self._tell(watched, outcome, failure)
+            self._notify(run, outcome, failure)
 
     def close(self, seconds: float) -> None:
-        """Stop all runs, let no other begin, and wait for their ends, at most `seconds`."""
+        """Stop all runs, admit no others, and wait until they have ended, at most `seconds`."""
         with self._changed:
             self.closing = True
-            for watched in self._running:
-                watched.stop.set()
+            for run in self._running:
+                run.stop.set()
             self._changed.wait_for(lambda: not self._running, seconds)
 
-    def _tell(self, watched: Watched, outcome: Outcome, failure: BaseException | None) -> None:
-        report = watched.report
+    def _notify(self, run: MonitoredRun, outcome: Outcome, failure: BaseException | None) -> None:
+        report = run.report
         cause = failure.__cause__ or failure if failure else None
         if outcome == "failed" and not isinstance(cause, SidecarError):
             log.error("A run failed", exc_info=cause)
         ended = Ended(
-            kind=watched.kind,
+            kind=run.kind,
             outcome=outcome,
             reason=report.finished.reason if report.finished else "",
             tokens=report.emitted,
-            seconds=time.monotonic() - watched.since,
+            seconds=time.monotonic() - run.since,
             tokens_per_second=report.tokens_per_second,
             alpha=report.alpha,
             error=type(cause).__name__ if cause else "",
@@ -137,8 +138,7 @@ class Watch:
             observer.ended(ended)
 
 
-def _outcome(watched: Watched) -> Outcome:
-    """Of a run that came to its last view."""
-    finished = watched.report.finished
-    cancelled = finished is not None and finished.reason == "cancelled"
-    return "stopped" if watched.stopped or cancelled or not watched.began else "finished"
+def _outcome(run: MonitoredRun) -> Outcome:
+    """The outcome of a run that showed its last view."""
+    cancelled = run.report.ending in ("stopped", "timed_out")
+    return "stopped" if run.stopped or cancelled or not run.began else "finished"

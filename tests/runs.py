@@ -22,6 +22,7 @@ from sidecar_core.events import (
     TokenDrafted,
     TokenRejected,
 )
+from sidecar_core.prompts import Article
 from sidecar_core.settings import RunSettings
 
 SEGMENTS = (("head", 20), ("document", 100), ("instruction", 18), ("suffix", 25), ("tail", 5))
@@ -111,14 +112,14 @@ class ScriptedEngine:
     def article_limit(self, settings: RunSettings) -> int:
         return 200
 
-    def segments(self, article: str, settings: RunSettings) -> tuple[tuple[str, int], ...]:
-        return tuple((n, len(article.split()) if n == "document" else k) for n, k in SEGMENTS)
+    def segments(self, article: Article, settings: RunSettings) -> tuple[tuple[str, int], ...]:
+        return tuple((n, len(article.text.split()) if n == "document" else k) for n, k in SEGMENTS)
 
     def stream(
-        self, article: str, settings: RunSettings, stop: Callable[[], bool]
+        self, article: Article, settings: RunSettings, stop: Callable[[], bool]
     ) -> Iterator[Event]:
         self.calls += 1
-        if len(article.split()) > self.article_limit(settings):
+        if len(article.text.split()) > self.article_limit(settings):
             raise SidecarError("The article is too long.")
         return self._play(settings, stop)
 
