@@ -184,7 +184,7 @@ def test_an_article_without_anything_to_read_is_refused(text: str, builder: Prom
 
 @pytest.mark.parametrize("text", [".", "⠓", "ㅎ", "🙂", "漢", "\u2800a"])
 def test_an_article_with_something_to_see_is_taken(text: str, builder: PromptBuilder) -> None:
-    assert check_article(text, builder, 100) == text
+    assert check_article(text, builder, 100).text == text
 
 
 def test_an_article_with_too_many_characters_is_refused_before_tokenising() -> None:

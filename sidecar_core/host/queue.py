@@ -52,10 +52,7 @@ class RunQueue:
                     "You already have a run in progress or queued. Stop it, or wait until it ends."
                 )
             if len(self._tickets) >= self.max_waiting + self._at_once:
-                raise Busy(
-                    f"The queue is full: {self.max_waiting} runs are waiting. "
-                    "Try again in a minute."
-                )
+                raise Busy(f"The queue is full (limit: {self.max_waiting}). Try again in a minute.")
             self._tickets.append(ticket)
         return ticket
 

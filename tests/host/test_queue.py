@@ -41,7 +41,7 @@ def turn(queue: RunQueue, clock: Clock, seconds: float) -> None:
 def test_a_full_queue_refuses_with_a_clear_message() -> None:
     queue = RunQueue(max_waiting=2)
     tickets = [queue.enter() for _ in range(3)]
-    with pytest.raises(Busy, match=r"2 runs are waiting\. Try again"):
+    with pytest.raises(Busy, match=r"full \(limit: 2\)\. Try again"):
         queue.enter()
     queue.leave(tickets[0])
     assert queue.position(tickets[1]) == 0

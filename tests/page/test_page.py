@@ -163,12 +163,17 @@ def test_an_uploaded_text_is_refused_by_its_size() -> None:
         read_upload(b"x" * (4 * MAX_ARTICLE_CHARS + 1))
 
 
-@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b" \r\n\t", "\u200b\n".encode(), b"\0"])
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b" \r\n\t", "\u200b\n".encode()])
 def test_an_upload_with_nothing_to_read_is_refused_and_the_article_stays(
     page: _Page, data: bytes
 ) -> None:
     with pytest.raises(gr.Error, match="The file is empty; the article on the page stays"):
         page.read(data)
+
+
+def test_an_upload_that_is_no_text_is_refused_and_the_article_stays(page: _Page) -> None:
+    with pytest.raises(gr.Error, match="not UTF-8 text"):
+        page.read(b"\0")
 
 
 def test_an_uploaded_text_comes_as_it_is(page: _Page) -> None:

@@ -253,7 +253,7 @@ def test_a_full_line_is_as_long_as_was_asked_for() -> None:
     for _ in range(2):
         host.queue.enter()
     assert host.queue.waiting() == 1
-    with pytest.raises(SidecarError, match="try again"):
+    with pytest.raises(SidecarError, match=r"queue is full \(limit: 1\)"):
         host.queue.enter()
 
 

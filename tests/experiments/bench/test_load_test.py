@@ -9,11 +9,11 @@ from gradio_client.exceptions import AppError
 
 from sidecar_core.__main__ import main
 from sidecar_core.errors import Busy
+from sidecar_core.experiments.bench import load_test
 from sidecar_core.experiments.bench.load_test import (
     Answer,
     LoadReport,
     article,
-    load_test,
     percentile,
 )
 
