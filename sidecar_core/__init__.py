@@ -24,8 +24,14 @@ loads neither torch nor transformers; `load_pair` does.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# OpenMP's threads spin while they wait for each other, some 200 times a pass. Where something else
+# wants one of the cores, they spin against it: a pass then takes ten times as long and more. Asleep
+# they do not. OpenMP reads this when torch is imported, so it is said here, before that.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine as Engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -88,3 +89,18 @@ def test_the_example_in_the_readme_is_this_one():
     text = README.read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text[text.index(SECTION) :], flags=re.DOTALL)
     assert blocks[0].strip() == example()
+
+
+def test_threads_sleep_while_they_wait_unless_the_user_says_otherwise():
+    code = "import os, sidecar_core; print(os.environ['OMP_WAIT_POLICY'])"
+    for said, wanted in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
+        environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+        environment |= {"OMP_WAIT_POLICY": said} if said else {}
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment | {"PYTHONPATH": str(README.parent)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.strip() == wanted
