@@ -31,6 +31,7 @@ from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.prefix import prefill
 from sidecar_core.errors import SidecarError
+from sidecar_core.models.kernels import BLOCK
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import PromptBuilder, Segment
 from sidecar_core.text import TokenStream
@@ -132,6 +133,7 @@ class ModelJudge:
         """Log-probabilities [vocabulary] of what comes behind `ids`, which the cache then holds."""
         same = takewhile(lambda pair: pair[0] == pair[1], zip(self._ids, ids, strict=False))
         known = min(len(list(same)), len(ids) - 1)
+        known -= known % BLOCK  # where reading always begins, so that no verdict depends on others
         self._cache.rollback(known)
         self._ids = ids[:known]
         rest = Segment("question", ids[known:-1])
