@@ -40,14 +40,19 @@ def summary(engine: Engine, text: str, settings: RunSettings) -> tuple[int, ...]
 
 
 def numbers(engine: Engine, text: str, settings: RunSettings) -> list[object]:
-    """All of a run but the clock: ids, probabilities, overlaps, draws, tags."""
-    kept = []
+    """All of a run but the clock: ids, probabilities, overlaps, draws, tags.
+
+    The taggers' results stand at the end: which of them is done first depends on how many chunks the
+    standalone tagger's prompt is read in.
+    """
+    kept: list[object] = []
+    tags = []
     for event in engine.stream(text, settings):
         if isinstance(event, TokenEvent | SummaryFinished):
             kept.append(dataclasses.replace(event, seconds=0.0))
         if isinstance(event, TagsFinished):
-            kept.append((event.tagger, event.text, event.tags))
-    return kept
+            tags.append((event.tagger, event.text, event.tags))
+    return kept + sorted(tags)
 
 
 def one_row_at_a_time(engine: Engine) -> Engine:
