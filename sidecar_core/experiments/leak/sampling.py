@@ -226,6 +226,6 @@ class Openings:
             ids.pop()
         text = [*self.prompt.segment("tail").ids, *ids]
         position = start + len(self.suffix)
-        forward(model, cache, text, position, segment="summary", rows=0, kind="read")
+        forward(model, cache, text, position, segment="summary", rows=0)
         cache.add(own, "suffix")
         return Opening(cache, position + len(text), len(text))

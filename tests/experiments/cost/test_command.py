@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sidecar_core.events import to_json
+from sidecar_core.events import PhaseChanged, RoundStarted, SummaryFinished, TokenBonus, to_json
 from tests.experiments.calls import error_of, figure_words, result_of, table_of
 from tests.experiments.cost.test_model import PRINTED, finished_run
 
@@ -35,8 +35,14 @@ def test_cost_takes_weights_and_cache_from_the_pair_and_lengths_from_the_options
 def test_cost_takes_lengths_from_a_recorded_run(tmp_path, capsys):
     report = finished_run(document_masking=True)
     tags = [report.taggers[name].finished for name in ("sidecar", "standalone")]
+    summary = (
+        PhaseChanged("summary", 1.0),
+        RoundStarted(0, 0, 1.0),
+        TokenBonus(0, 0, 5, "word", 1.0, None, None, None, 3.0),
+        SummaryFinished("word", (5,), "length", 1, 0, 3.0),
+    )
     path = tmp_path / "run.jsonl"
-    path.write_text("".join(to_json(e) + "\n" for e in (report.started, *tags) if e))
+    path.write_text("".join(to_json(e) + "\n" for e in (report.started, *summary, *tags) if e))
     result = result_of(capsys, "cost", "--pair", "small", "--from-run", str(path))
     assert (result["tokens"]["full"], result["tokens"]["masked"]) == (300, 100)
 

@@ -225,7 +225,7 @@ def settings(**changes) -> LeakSettings:
     return dataclasses.replace(LeakSettings(samples=5), **changes)
 
 
-def test_at_temperature_0_every_sample_is_what_the_engine_writes(engine: Engine):
+def test_at_temperature_0_the_one_list_is_what_the_engine_writes(engine: Engine):
     def lines(document_masking: bool) -> dict[str, str]:
         run = RunSettings(document_masking=document_masking, max_tokens=MAX_TOKENS)
         events = list(engine.stream(DOCUMENT.text, run))
@@ -239,7 +239,7 @@ def test_at_temperature_0_every_sample_is_what_the_engine_writes(engine: Engine)
     }
     events = leak_test(engine, DOCUMENT, settings(temperature=0.0, conditions=tuple(wanted)))
     texts = [(e.condition, e.sample.text) for e in events if isinstance(e, Sampled)]
-    assert texts == [(name, text) for name, text in wanted.items() for _ in range(5)]
+    assert texts == list(wanted.items())
 
 
 def test_a_given_summary_is_what_every_tagger_gets(engine: Engine):
