@@ -322,7 +322,7 @@ def test_a_copied_link_opens_the_page_with_its_settings(visit: Any, served: Serv
 
 def test_a_link_with_nonsense_opens_the_page_with_a_warning(visit: Any, served: Served) -> None:
     tab = visit(f"{served.url}?gamma=<script>&scenario=x")
-    tab.page.wait_for_selector("text=The page opened with its usual settings")
+    tab.page.wait_for_selector("text=The page opened with the default settings")
     tab.run()
 
 
