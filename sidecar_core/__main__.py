@@ -110,7 +110,7 @@ def parser() -> cli.Parser:
         value = getattr(defaults, flag.replace("-", "_"))
         words += "; default: %(default)s"
         run.add_argument(f"--{flag}", type=kind, default=value, metavar=sign, help=words)
-    run.add_argument("--adaptive", action="store_true", help="choose γ by what pays best so far")
+    run.add_argument("--adaptive", action="store_true", help="draft as many as pay")
     run.add_argument("--task", default=defaults.task, help=f"{', '.join(TASKS)}, or free")
     run.add_argument("--task-suffix", default="", metavar="TEXT", help="a free task's instruction")
     run.add_argument("--task-cue", default="", metavar="TEXT", help="what its answer opens with")

@@ -124,7 +124,7 @@ class TokenDrafted(TokenEvent):
 class BlockEnded(Event):
     """The draft proposed `drafted` tokens, and why no more: γ is reached; one more would cost more
     than it brings; the summary's token limit leaves no room; an end of text was drafted; the draft
-    failed. (Recordings made before version 0.9 do not have it.)"""
+    failed. (Older recordings do not have it.)"""
 
     round: int
     drafted: int

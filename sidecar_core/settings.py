@@ -50,8 +50,8 @@ RANGES = {
 class RunSettings:
     """One run's settings. `validate()` raises BadInput; everything downstream trusts them.
 
-    `gamma` tokens are drafted per round (0: plain decoding by the target alone); if `adaptive`, γ
-    is chosen from the acceptance and the speed measured so far. `top_k` 0 and `top_p` 1 switch
+    `gamma` tokens are drafted per round (0: plain decoding by the target alone); if `adaptive`, a
+    block ends where one more token would cost more than it brings. `top_k` 0 and `top_p` 1 switch
     those filters off; `temperature` 0 is greedy. `task` names a sidecar task; the task "free" is
     made of `task_suffix` and `task_cue`.
     """

@@ -6,7 +6,7 @@ shared columns and its own. So N samples cost N times their own few columns, not
 weights are read once for all. A sample that is done drops out of the passes.
 
 Each sample draws from a generator of its own: what it writes does not depend on how many there are
-(in fp32; int8 and 16 bit round a pass of many tokens differently from one of few).
+(up to the rounding of attention over the columns of the others).
 """
 
 from __future__ import annotations

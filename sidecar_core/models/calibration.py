@@ -1,4 +1,4 @@
-"""What this machine does with a model, measured once and kept beside the weights.
+"""What this machine does with a model, measured once and kept in the cache folder.
 
 Two decisions follow from it, and so from nothing that changes between runs: how many tokens of a
 prompt are read at a time, and how many tokens pay to be drafted. A clock that is read during a run

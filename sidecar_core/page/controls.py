@@ -157,7 +157,7 @@ def more() -> dict[str, Any]:
         adaptive = gr.Checkbox(
             DEFAULTS.adaptive,
             label="Adaptive γ",
-            info="Choose γ from the acceptance and the speed measured so far.",
+            info="End a block where one more token would cost more than it brings.",
             elem_id="adaptive",
             min_width=120,
         )
