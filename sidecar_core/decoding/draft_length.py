@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sidecar_core.events import BlockEnd
-from sidecar_core.models.calibration import Calibration
+from sidecar_core.models.kernels.calibration import Calibration
 
 MOST = 8
 """Most tokens of a block whose length is chosen."""

@@ -11,7 +11,7 @@ import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.errors import ModelFailed, OutOfMemory, SidecarError
-from sidecar_core.models.kernels import Kind, pass_kind
+from sidecar_core.models.kernels.kind import Kind, pass_kind
 from sidecar_core.models.pair import LoadedModel
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import torch
 
 from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.events import LoadProgress
-from sidecar_core.models import attention, int8_store
+from sidecar_core.models import int8_store
 from sidecar_core.models.architecture import (
     drop_layers,
     load_config,
@@ -23,9 +23,10 @@ from sidecar_core.models.architecture import (
     require_usable_forward,
 )
 from sidecar_core.models.cache import Progress, silent
-from sidecar_core.models.calibration import calibration_of
 from sidecar_core.models.convert import convert
-from sidecar_core.models.linear import steady
+from sidecar_core.models.kernels import attention
+from sidecar_core.models.kernels.calibration import calibration_of
+from sidecar_core.models.kernels.linear import steady
 from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.models.precision import choose_precision
 from sidecar_core.models.quiet import quiet

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from sidecar_core.models.calibration import UNKNOWN, Calibration
+from sidecar_core.models.kernels.calibration import UNKNOWN, Calibration
 from sidecar_core.settings import Precision as Precision
 
 if TYPE_CHECKING:

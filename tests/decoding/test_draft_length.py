@@ -16,7 +16,7 @@ from sidecar_core.decoding.draft_length import (
     Fixed,
     expected_tokens,
 )
-from sidecar_core.models.calibration import Calibration
+from sidecar_core.models.kernels.calibration import Calibration
 
 
 def costs(base: float, per_row: float) -> Calibration:

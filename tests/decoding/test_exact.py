@@ -19,7 +19,7 @@ import torch
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.decoding.prefix import PrefixStore
 from sidecar_core.events import SummaryFinished, TagsFinished, TokenEvent
-from sidecar_core.models.calibration import Calibration
+from sidecar_core.models.kernels.calibration import Calibration
 from sidecar_core.models.pair import LoadedModel, Pair
 from sidecar_core.prompts import DOCUMENT_OPENING, INSTRUCTION
 from sidecar_core.settings import RunSettings

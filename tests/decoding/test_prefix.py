@@ -11,7 +11,7 @@ import torch
 
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.prefix import PrefixStore, prefill
-from sidecar_core.models.calibration import Calibration
+from sidecar_core.models.kernels.calibration import Calibration
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import Segment
 from tests.tiny import tiny_model

@@ -13,7 +13,7 @@ from sidecar_core.events import SummaryFinished, TagsFinished, TagText
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.leak.report import CONDITIONS, LeakSettings
 from sidecar_core.experiments.leak.sampling import Sampled, leak_test
-from sidecar_core.models.linear import Int8Linear
+from sidecar_core.models.kernels.linear import Int8Linear
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
 from tests.decoding.test_exact import article

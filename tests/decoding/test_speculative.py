@@ -23,7 +23,7 @@ from sidecar_core.events import (
     TokenDrafted,
     TokenRejected,
 )
-from sidecar_core.models.calibration import Calibration
+from sidecar_core.models.kernels.calibration import Calibration
 from sidecar_core.report import RunReport
 from tests.tiny import tiny_model
 from tests.toys import NoText, ScriptSide, ToySide

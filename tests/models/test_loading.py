@@ -28,8 +28,8 @@ from sidecar_core.decoding.engine import Engine
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import convert, loading
-from sidecar_core.models.attention import NAME
 from sidecar_core.models.cache import silent
+from sidecar_core.models.kernels.attention import NAME
 from sidecar_core.models.loading import load_network, load_pair, load_plain
 from sidecar_core.models.registry import pair_spec
 from sidecar_core.models.sources import resolve

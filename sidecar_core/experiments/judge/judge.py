@@ -31,7 +31,7 @@ from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.prefix import prefill
 from sidecar_core.errors import SidecarError
-from sidecar_core.models.kernels import BLOCK
+from sidecar_core.models.kernels.kind import BLOCK
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.prompts import PromptBuilder, Segment
 from sidecar_core.text import TokenStream

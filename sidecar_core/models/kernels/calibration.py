@@ -25,7 +25,7 @@ import torch
 
 from sidecar_core.events import LoadProgress
 from sidecar_core.models.cache import Progress, cache_dir, storage_errors, write_text
-from sidecar_core.models.kernels import BLOCK, Kind, pass_kind
+from sidecar_core.models.kernels.kind import BLOCK, Kind, pass_kind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from sidecar_core.models.kernels import pass_kind
-from sidecar_core.models.linear import (
+from sidecar_core.models.kernels.kind import pass_kind
+from sidecar_core.models.kernels.linear import (
     DEVICE_BLOCK,
     HalfEmbedding,
     Int8Linear,
@@ -86,7 +86,7 @@ def test_elsewhere_than_on_a_cpu_rows_come_in_blocks_of_one_size(rows, monkeypat
 def test_widening_in_blocks_is_widening_at_once(monkeypatch):
     layer, x = Int8Linear.of(linear()), inputs(40)
     whole = layer(x)
-    monkeypatch.setattr("sidecar_core.models.linear.BLOCK_BYTES", 96 * 4 * 7)
+    monkeypatch.setattr("sidecar_core.models.kernels.linear.BLOCK_BYTES", 96 * 4 * 7)
     assert torch.allclose(layer(x), whole, atol=1e-6)
 
 

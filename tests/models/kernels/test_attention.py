@@ -7,8 +7,8 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from sidecar_core.models import attention
-from sidecar_core.models.kernels import BLOCK, pass_kind
+from sidecar_core.models.kernels import attention
+from sidecar_core.models.kernels.kind import BLOCK, pass_kind
 
 
 class Layer(torch.nn.Module):

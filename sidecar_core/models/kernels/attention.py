@@ -23,7 +23,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 from transformers.modeling_utils import AttentionInterface
 
-from sidecar_core.models.kernels import BLOCK, kind_of_pass
+from sidecar_core.models.kernels.kind import BLOCK, kind_of_pass
 
 NAME = "sidecar_sdpa"
 

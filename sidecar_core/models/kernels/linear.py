@@ -29,7 +29,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from sidecar_core.models.kernels import decodes
+from sidecar_core.models.kernels.kind import decodes
 
 MIN_ROWS = 2
 """A matrix product of fewer rows is another kernel, whose sums are rounded otherwise."""

@@ -10,9 +10,15 @@ import torch
 
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import LoadProgress
-from sidecar_core.models import calibration
-from sidecar_core.models.calibration import CHUNKS, ROWS, Calibration, calibration_of, machine
-from sidecar_core.models.kernels import BLOCK, decodes, kind_of_pass, pass_kind
+from sidecar_core.models.kernels import calibration
+from sidecar_core.models.kernels.calibration import (
+    CHUNKS,
+    ROWS,
+    Calibration,
+    calibration_of,
+    machine,
+)
+from sidecar_core.models.kernels.kind import BLOCK, decodes, kind_of_pass, pass_kind
 from tests.tiny import tiny_model
 
 CPU = torch.device("cpu")
