@@ -69,7 +69,8 @@ _HOMES = {
     "decoding.engine": ("Engine",),
     "errors": ("SidecarError",),
     "events": (
-        "BlockEnded", "DraftLost", "Event", "PhaseChanged", "PrefillProgress", "RoundStarted",
+        "BlockEnded", "DraftLost", "Event", "PhaseChanged", "PlainPass", "PrefillProgress",
+        "RoundStarted",
         "RunFailed", "RunFinished", "RunStarted", "SummaryFinished", "TagText", "TagsFinished",
         "TagsSkipped", "TokenAccepted", "TokenBonus", "TokenCorrected", "TokenDrafted",
         "TokenRejected",

@@ -27,7 +27,7 @@ from sidecar_core.experiments.judge import command as commands_judge
 from sidecar_core.experiments.leak import command as commands_leak
 from sidecar_core.files import log_file, read_text, save_text
 from sidecar_core.server import options
-from sidecar_core.settings import RunSettings
+from sidecar_core.settings import AUTO, RunSettings
 from sidecar_core.tasks import TASKS, task_of
 
 EXPERIMENTS = (
@@ -101,7 +101,6 @@ def parser() -> cli.Parser:
         help="behind a masked suffix; default: %(default)s",
     )
     for flag, kind, sign, words in (
-        ("gamma", int, "N", "drafts per round"),
         ("temperature", float, "T", "0 is greedy"),
         ("top-k", int, "K", "0 is off"),
         ("top-p", float, "P", "1 is off"),
@@ -110,7 +109,13 @@ def parser() -> cli.Parser:
         value = getattr(defaults, flag.replace("-", "_"))
         words += "; default: %(default)s"
         run.add_argument(f"--{flag}", type=kind, default=value, metavar=sign, help=words)
-    run.add_argument("--adaptive", action="store_true", help="draft as many as pay")
+    run.add_argument(
+        "--gamma",
+        type=gamma,
+        default=defaults.gamma,
+        metavar="N|auto",
+        help="drafts per round; auto: as many as pay; default: %(default)s",
+    )
     run.add_argument("--task", default=defaults.task, help=f"{', '.join(TASKS)}, or free")
     run.add_argument("--task-suffix", default="", metavar="TEXT", help="a free task's instruction")
     run.add_argument("--task-cue", default="", metavar="TEXT", help="what its answer opens with")
@@ -148,6 +153,11 @@ def parser() -> cli.Parser:
     options.add_options(app)
     app.set_defaults(handler=app_command)
     return top
+
+
+def gamma(words: str) -> int | str:
+    """The value of --gamma: "auto" or a whole number (argparse names what is neither)."""
+    return AUTO if words == AUTO else int(words)
 
 
 def _program() -> str:

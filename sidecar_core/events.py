@@ -24,7 +24,7 @@ from sidecar_core.schema import FieldError, build
 Phase = Literal["prefill", "summary", "tagging", "done"]
 Tagger = Literal["sidecar", "standalone"]
 FinishReason = Literal["stop", "length", "cancelled"]
-BlockEnd = Literal["gamma", "cost", "limit", "end of text", "draft lost"]
+BlockEnd = Literal["gamma", "cost", "base", "limit", "end of text", "draft lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,25 @@ class TokenDrafted(TokenEvent):
 @dataclass(frozen=True, slots=True)
 class BlockEnded(Event):
     """The draft proposed `drafted` tokens, and why no more: γ is reached; one more would cost more
-    than it brings; the summary's token limit leaves no room; an end of text was drafted; the draft
-    failed. (Older recordings do not have it.)"""
+    than it brings; this round measures plain decoding (base); the summary's token limit leaves no
+    room; an end of text was drafted; the draft failed. (Older recordings do not have it.)"""
 
     round: int
     drafted: int
     why: BlockEnd
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPass(Event):
+    """A pass of the target over one row took `pass_seconds`: what plain decoding needs for a token.
+
+    An `extra` pass was made to know that, and leaves nothing behind. (Older recordings have none.)
+    """
+
+    round: int
+    pass_seconds: float
+    extra: bool
     seconds: float
 
 
@@ -232,8 +245,8 @@ EVENTS: dict[str, type[Event]] = {
     cls.__name__: cls
     for cls in (
         LoadProgress, RunStarted, PrefillProgress, PhaseChanged, DraftLost, RoundStarted,
-        TokenDrafted, BlockEnded, TokenAccepted, TokenRejected, TokenCorrected, TokenBonus, TagText,
-        TagsFinished, TagsSkipped, SummaryFinished, RunFinished, RunFailed,
+        TokenDrafted, BlockEnded, PlainPass, TokenAccepted, TokenRejected, TokenCorrected,
+        TokenBonus, TagText, TagsFinished, TagsSkipped, SummaryFinished, RunFinished, RunFailed,
     )
 }  # fmt: skip
 

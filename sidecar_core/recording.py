@@ -22,6 +22,7 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     BlockEnded,
     Event,
+    PlainPass,
     PrefillProgress,
     RoundStarted,
     RunFailed,
@@ -36,7 +37,7 @@ from sidecar_core.events import (
     to_json,
 )
 from sidecar_core.schema import FieldError, build
-from sidecar_core.settings import RANGES, RunSettings
+from sidecar_core.settings import RANGES, RunSettings, renewed
 from sidecar_core.text import whole_characters
 
 MAX_BYTES = 4_000_000
@@ -93,7 +94,7 @@ class Recording:
 
     @property
     def settings(self) -> RunSettings:
-        return RunSettings(**self.started.settings)
+        return RunSettings(**renewed(self.started.settings))
 
     @property
     def article(self) -> str | None:
@@ -302,6 +303,10 @@ class _Order:
             case BlockEnded():
                 self._require(event.round == self.round, "the block is of another round")
                 self._require(event.drafted == self.place + 1, "a draft is missing")
+            case PlainPass():
+                self._require(not self.summarised, "the summary is done")
+                self._require(event.round == self.round, "the pass is of another round")
+                self._require(0 < event.pass_seconds <= MAX_SECONDS, "the time is impossible")
             case SummaryFinished():
                 self._require(not self.summarised, "the summary is done")
                 self.summarised = True
@@ -325,7 +330,7 @@ def _check_start(event: RunStarted) -> None:
     if any(len(words) > MAX_WORDS for words in (event.pair, event.precision, event.device)):
         raise FieldError(f"a model's name is longer than {MAX_WORDS} characters")
     try:
-        RunSettings(**event.settings).validate()
+        RunSettings(**renewed(event.settings)).validate()
     except TypeError as error:
         raise FieldError("a setting is unknown") from error
     except SidecarError as error:

@@ -6,6 +6,7 @@ far. A ratio is None until something was judged: it is shown as "–", never as 
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from sidecar_core.events import (
     Event,
     Phase,
     PhaseChanged,
+    PlainPass,
     PrefillProgress,
     RoundStarted,
     RunFailed,
@@ -114,6 +116,8 @@ class RunReport:
     places: list[PlaceCount] = field(default_factory=list)
     summary_started: float | None = None
     last_token_seconds: float | None = None
+    plain_passes: list[float] = field(default_factory=list)
+    extra_seconds: float = 0.0
     tasks: dict[str, dict[str, TaggerReport]] = field(default_factory=dict)
     summary: SummaryFinished | None = None
     finished: RunFinished | None = None
@@ -164,6 +168,9 @@ class RunReport:
             case TokenBonus():
                 self._round.bonus += 1
                 self._emit(event)
+            case PlainPass():
+                self.plain_passes.append(event.pass_seconds)
+                self.extra_seconds += event.pass_seconds if event.extra else 0.0
             case TagText():
                 self._tagger(event).text += event.text
             case TagsFinished():
@@ -263,10 +270,21 @@ class RunReport:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Emitted tokens per second since the summary phase began (prefill not counted)."""
+        """Emitted tokens per second since the summary phase began, without prefill and without
+        the extra passes that measure plain decoding."""
         if self.summary_started is None or self.last_token_seconds is None:
             return None
-        return ratio(self.emitted, self.last_token_seconds - self.summary_started)
+        seconds = self.last_token_seconds - self.summary_started - self.extra_seconds
+        return ratio(self.emitted, seconds)
+
+    @property
+    def speedup(self) -> float | None:
+        """Times as fast as plain decoding: tokens per second, times the median seconds of the
+        target's passes over one row in this run; None until there was one."""
+        speed = self.tokens_per_second
+        if speed is None or not self.plain_passes:
+            return None
+        return speed * statistics.median(self.plain_passes)
 
     def as_dict(self) -> dict[str, Any]:
         """The result object of `run --json`."""
@@ -284,6 +302,7 @@ class RunReport:
             "target_passes": self.target_passes,
             "tokens_per_pass": self.tokens_per_pass,
             "tokens_per_second": self.tokens_per_second,
+            "speedup": self.speedup,
             "acceptance_by_place": [ratio(p.accepted, p.judged) for p in self.places],
             "finish_reason": self.summary.reason if self.summary else None,
             "ending": self.ending,

@@ -1,6 +1,8 @@
 """Five combinations of settings, to be shown one after the other.
 
-A scenario changes the draft prompt and the two toggles only; all other settings stay.
+A scenario changes the draft prompt and the two toggles; all other settings stay, but for a draft
+length of "auto": that would draft other tokens under each draft prompt, and α would be a mean over
+other places.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from sidecar_core.settings import DraftPrompt, RunSettings
+from sidecar_core.settings import AUTO, COMPARED_GAMMA, DraftPrompt, RunSettings
 
 CHANGED = ("draft_prompt", "suffix_masking", "document_masking")
 """The settings that a scenario changes."""
@@ -31,6 +33,7 @@ class Scenario:
             draft_prompt=self.draft_prompt,
             suffix_masking=self.suffix_masking,
             document_masking=self.document_masking,
+            gamma=COMPARED_GAMMA if settings.gamma == AUTO else settings.gamma,
         )
 
 

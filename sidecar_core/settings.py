@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,6 +13,12 @@ from sidecar_core.text import has_half_characters
 DraftPrompt = Literal["compound", "identical", "unrelated"]
 Positions = Literal["natural", "rebased"]
 Precision = Literal["fp32", "bf16", "int8"]
+
+AUTO: Literal["auto"] = "auto"
+"""The draft length that drafts as many tokens as pay."""
+
+COMPARED_GAMMA = 4
+"""The draft length where runs are compared: an α over places that do not depend on what pays."""
 
 PRECISIONS = ("auto", *get_args(Precision))
 """What a pair can be asked to load in; "auto" lets the machine decide."""
@@ -50,7 +57,7 @@ RANGES = {
 class RunSettings:
     """One run's settings. `validate()` raises BadInput; everything downstream trusts them.
 
-    `gamma` tokens are drafted per round (0: plain decoding by the target alone); if `adaptive`, a
+    `gamma` tokens are drafted per round (0: plain decoding by the target alone); with "auto", a
     block ends where one more token would cost more than it brings. `top_k` 0 and `top_p` 1 switch
     those filters off; `temperature` 0 is greedy. `task` names a sidecar task; the task "free" is
     made of `task_suffix` and `task_cue`.
@@ -61,8 +68,7 @@ class RunSettings:
     suffix_masking: bool = True
     document_masking: bool = True
     positions: Positions = "natural"
-    gamma: int = 4
-    adaptive: bool = False
+    gamma: int | Literal["auto"] = AUTO
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
@@ -75,14 +81,15 @@ class RunSettings:
     def validate(self) -> RunSettings:
         """Itself, or BadInput naming the field, its value and its limits."""
         for name, limits in RANGES.items():
-            _check_number(name, getattr(self, name), limits)
+            if not (name == "gamma" and self.gamma == AUTO):
+                _check_number(name, getattr(self, name), limits)
         for name, choices in (
             ("draft_prompt", get_args(DraftPrompt)),
             ("positions", get_args(Positions)),
         ):
             if (value := getattr(self, name)) not in choices:
                 raise BadInput(f"{name} is {quoted(value)}; choose one of {', '.join(choices)}.")
-        for name in ("suffix_masking", "document_masking", "adaptive"):
+        for name in ("suffix_masking", "document_masking"):
             if not isinstance(value := getattr(self, name), bool):
                 raise BadInput(f"{name} is {quoted(value)}; it must be true or false.")
         if not isinstance(self.draft_text, str) or len(self.draft_text) > 4_000:
@@ -108,6 +115,15 @@ class RunSettings:
         return dataclasses.asdict(self)
 
 
+def renewed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name as an earlier version wrote them, in today's names: it had a switch
+    `adaptive` beside a γ."""
+    found = dict(values)
+    if str(found.pop("adaptive", False)).lower() in ("1", "true", "on", "yes"):
+        found["gamma"] = AUTO
+    return found
+
+
 def _check_characters(what: str, text: str) -> None:
     """Refuses what could be run but not be saved and read again."""
     if has_half_characters(text):
@@ -116,6 +132,8 @@ def _check_characters(what: str, text: str) -> None:
 
 def _check_number(name: str, value: Any, limits: Range) -> None:
     span = f"from {limits.low:g} to {limits.high:,.10g}"
+    if name == "gamma":
+        span += f" or {AUTO}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number:
         raise BadInput(f"{name} is {quoted(value)}; it must be a number {span}.")

@@ -132,7 +132,8 @@ class TerminalView:
         self.out.write(
             f"α {shown(r.alpha)} | acceptance rate {shown(r.acceptance_rate)} "
             f"({r.accepted} of {r.judged} judged, {r.drafted} drafted) | "
-            f"{shown(r.tokens_per_pass, 2)} tokens per pass | {speed} tokens/s\n"
+            f"{shown(r.tokens_per_pass, 2)} tokens per pass | {speed} tokens/s, "
+            f"{shown(r.speedup, 2)} × plain decoding\n"
         )
 
     def _tags(self, event: TagsFinished) -> None:

@@ -9,6 +9,7 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     Event,
     PhaseChanged,
+    PlainPass,
     PrefillProgress,
     RoundStarted,
     RunFinished,
@@ -75,6 +76,7 @@ def whole_run(settings: RunSettings = RunSettings(), tag: str = "plant") -> list
         PrefillProgress("target", 143, 143, 0.1),
         PhaseChanged("summary", 0.2),
         *one_round(0, [("-", 0.9), (" The", 0.8)], (" factory", 0.4), " plant"),
+        PlainPass(0, 0.25, False, 1.0),
         *one_round(1, [("\n", 1.0), ("<b>", 0.9), ("closed", 0.7), ("</b>", 0.9)], own=""),
         SummaryFinished("- The plant\n<b>closed</b>", (7, 7, 9, 7, 7, 7, 7), "stop", 2, 8, 2.0),
         PhaseChanged("tagging", 2.0),

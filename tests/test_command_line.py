@@ -77,7 +77,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
         ([], "required: COMMAND"),
         (["rum"], "invalid choice: 'rum'"),
         (["run"], "required: FILE"),
-        (["run", "-", "--gamma", "x"], "--gamma: invalid int value: 'x'"),
+        (["run", "-", "--gamma", "x"], "--gamma: invalid gamma value: 'x'"),
         (["run", "-", "--colour"], "unrecognized arguments: --colour"),
         (["sweep", "a.txt", "--lengths", "1,b"], "'1,b' is not a list such as"),
         (["cost", "--batches", "x"], "'x' is not a list such as"),

@@ -15,6 +15,7 @@ from sidecar_core.events import (
     Event,
     LoadProgress,
     PhaseChanged,
+    PlainPass,
     PrefillProgress,
     RoundStarted,
     RunFailed,
@@ -53,6 +54,7 @@ SAMPLES: list[Event] = [
     PhaseChanged("summary", 1.25),
     RoundStarted(0, 4, 1.5),
     BlockEnded(0, 4, "gamma", 0.5),
+    PlainPass(0, 0.05, True, 0.6),
     TokenDrafted(0, 0, 11, " the", None, None, None, None, 1.6),
     TokenAccepted(0, 0, 11, " the", 0.5, 0.4, 0.9, 0.1, 1.7),
     TokenRejected(0, 1, 12, "\u2028👩‍👩‍👧\n", 0.01, 0.7, 0.3, None, 1.8),
@@ -132,7 +134,7 @@ def test_text_that_no_encoding_takes_can_be_written_and_read_back() -> None:
 
 
 def test_json_holds_the_kind_and_plain_values_only() -> None:
-    fields = json.loads(to_json(SAMPLES[8]))
+    fields = json.loads(to_json(SAMPLES[9]))
     assert fields["event"] == "TokenAccepted"
     assert fields["p"] == 0.5
     assert all(not isinstance(v, float) or math.isfinite(v) for v in fields.values())

@@ -164,7 +164,6 @@ def valid_settings() -> st.SearchStrategy[RunSettings]:
         draft_text=st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
         suffix_masking=st.booleans(),
         document_masking=st.booleans(),
-        adaptive=st.booleans(),
         positions=st.sampled_from(["natural", "rebased"]),
         **numbers,
     )

@@ -7,6 +7,7 @@ import pytest
 from sidecar_core.events import (
     Event,
     PhaseChanged,
+    PlainPass,
     PrefillProgress,
     RoundStarted,
     RunFailed,
@@ -23,6 +24,7 @@ from sidecar_core.events import (
     TokenRejected,
 )
 from sidecar_core.report import RunReport, ratio, shown
+from tests.runs import whole_run
 
 RATIOS = ("alpha", "acceptance_rate", "efficiency", "tokens_per_pass", "tokens_per_second")
 
@@ -52,6 +54,27 @@ def bonus(round_: int, place: int, seconds: float = 1.5) -> Event:
 
 FIRST_OF_FOUR_REJECTED = [*drafted(0, 4), *rejected(0, 0, 0.2)]
 ALL_ACCEPTED = [*drafted(0, 2), accepted(0, 0, 0.8), accepted(0, 1, 0.6), bonus(0, 2)]
+
+
+def plain_report(extra: bool) -> RunReport:
+    events = [PhaseChanged("summary", 1.0), RoundStarted(0, 4, 1.0)]
+    events += [PlainPass(0, seconds, extra, 1.0 + seconds) for seconds in (0.1, 0.2, 0.5)]
+    events += [TokenBonus(0, n, 7, "a", 0.5, None, None, None, 3.0) for n in range(10)]
+    return RunReport.of(events)
+
+
+def test_speedup_is_measured_against_one_row_passes_of_the_same_run() -> None:
+    assert plain_report(extra=False).speedup == pytest.approx(10 / 2.0 * 0.2)
+
+
+def test_extra_passes_that_only_measure_do_not_count_as_decoding() -> None:
+    report = plain_report(extra=True)
+    assert report.tokens_per_second == pytest.approx(10 / (2.0 - 0.8))
+    assert report.speedup == pytest.approx(10 / 1.2 * 0.2)
+
+
+def test_without_a_plain_pass_there_is_no_speedup() -> None:
+    assert RunReport.of(e for e in whole_run() if not isinstance(e, PlainPass)).speedup is None
 
 
 def test_first_of_four_rejected_is_one_judged_and_none_accepted() -> None:

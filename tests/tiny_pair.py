@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from sidecar_core.decoding.engine import Engine
+from sidecar_core.models.kernels.calibration import UNKNOWN
 from sidecar_core.models.pair import Pair
 from sidecar_core.settings import Precision
 from tests.tiny import tiny_model
@@ -15,4 +18,6 @@ def tiny_engine(precision: Precision = "fp32") -> Engine:
     end = frozenset([tokenizer.eos_token_id])
     width = len(tokenizer)
     target, draft = (tiny_model(seed, vocab=width, eos=end, precision=precision) for seed in (0, 1))
+    cheap = dataclasses.replace(UNKNOWN, seconds=tuple(0.3 * s for s in UNKNOWN.seconds))
+    draft = dataclasses.replace(draft, calibration=cheap)
     return Engine(Pair("tiny", target, draft, tokenizer))

@@ -20,6 +20,8 @@ class NoText:
 class ToySide:
     """A model whose next-token logits, [vocabulary], are the same everywhere."""
 
+    one_row = False  # nobody measures its passes
+
     def __init__(self, logits: torch.Tensor) -> None:
         self.logits = logits
         self.emitted: list[int] = []

@@ -31,8 +31,17 @@ TRIAL = 16
 """Rounds without a draft until one token is drafted all the same, to see whether it pays by now."""
 
 
+BASE_ROUNDS = (1, 2, 33, 34, 129, 130)
+"""Rounds that tell how long plain decoding takes for a token. (Round 0 also reads the prompt's
+tail.)"""
+
+
 class DraftLength(Protocol):
     """Decides whether to draft one more token, knowing the rounds so far."""
+
+    def extra_base(self, round_: int) -> bool:
+        """Whether this round needs an extra pass to measure plain decoding."""
+        ...
 
     def most(self, room: int) -> int:
         """Most tokens that a block may get if `room` are left."""
@@ -58,6 +67,9 @@ class Fixed:
 
     gamma: int
 
+    def extra_base(self, round_: int) -> bool:
+        return self.gamma > 0 and round_ in BASE_ROUNDS
+
     def most(self, room: int) -> int:
         return min(self.gamma, room)
 
@@ -79,7 +91,7 @@ class Auto:
     the next round (the rule that maximises a ratio of sums, Dinkelbach 1967).
 
     Seconds are those of the calibration, for every round: what the round would take on an idle
-    machine. Chances begin as `RISES` and follow the run.
+    machine. Chances begin as `RISES` and follow the run. In `BASE_ROUNDS` nothing is drafted.
     """
 
     target: Calibration
@@ -92,6 +104,10 @@ class Auto:
     judged: float = 8.0
     accepted: float = 5.6
     alone: int = 0
+    rounds: int = 0
+
+    def extra_base(self, round_: int) -> bool:
+        return False
 
     def most(self, room: int) -> int:
         return min(MOST, room)
@@ -99,6 +115,8 @@ class Auto:
     def end(self, q: Sequence[float]) -> BlockEnd | None:
         if len(q) >= MOST:
             return "gamma"
+        if not q and self.rounds in BASE_ROUNDS:
+            return "base"
         if not q and self.alone >= TRIAL:
             return None
         reach = 1.0
@@ -112,6 +130,7 @@ class Auto:
 
     def observe(self, q: Sequence[float], judged: int, accepted: int) -> None:
         self.alone = 0 if q else self.alone + 1
+        self.rounds += 1
         self.tokens += accepted + 1
         self.seconds += self.target.pass_seconds(len(q) + 1) + len(q) * self.draft.pass_seconds(1)
         self.judged += judged

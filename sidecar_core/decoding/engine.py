@@ -336,16 +336,19 @@ class _Run:
         spent.add("target_passes", target.seconds)
         spent.add("draft_passes", drafting)
         spent.add("overlap", clock.overlap)
-        spent.add("engine", seconds - target.seconds - drafting - clock.overlap)
+        spent.add("extra_passes", target.extra_seconds)
+        spent.add(
+            "engine", seconds - target.seconds - target.extra_seconds - drafting - clock.overlap
+        )
         ids = tuple(target.emitted)
         whole = whole_text(self.pair.tokenizer, ids)
         passes = draft.passes if draft else 0
         return SummaryFinished(whole, ids, reason, target.passes, passes, clock.now())
 
     def _length(self) -> DraftLength:
-        if not self.settings.adaptive:
-            return Fixed(self.settings.gamma)
-        return Auto(self.pair.target.calibration, self.pair.draft.calibration)
+        if self.settings.gamma == "auto":
+            return Auto(self.pair.target.calibration, self.pair.draft.calibration)
+        return Fixed(self.settings.gamma)
 
     def _tag(self, draft: Side | None, summary: str) -> Iterator[Event]:
         """Both taggers of every task in turn; none runs for an unrelated draft prompt, and no

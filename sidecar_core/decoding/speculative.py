@@ -37,6 +37,7 @@ from sidecar_core.events import (
     DraftLost,
     Event,
     FinishReason,
+    PlainPass,
     RoundStarted,
     TokenAccepted,
     TokenBonus,
@@ -53,7 +54,8 @@ class Side:
     """One model's view of the text: its cache, and the tokens behind the columns already there.
 
     `tail` are the prompt's last tokens (at least one), which no cache holds yet; the first stands
-    at `position`. `emitted` tokens follow them. `passes` and `seconds` count forward passes.
+    at `position`. `emitted` tokens follow them. `passes` and `seconds` count forward passes,
+    `extra_seconds` those that only measure.
     """
 
     model: LoadedModel
@@ -63,6 +65,7 @@ class Side:
     emitted: list[int] = field(default_factory=list)
     passes: int = 0
     seconds: float = 0.0
+    extra_seconds: float = 0.0
     base: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +80,20 @@ class Side:
     def next_position(self) -> int:
         """Position of the token that would be emitted next."""
         return self.position + len(self.tail) + len(self.emitted)
+
+    @property
+    def one_row(self) -> bool:
+        """Whether the cache lacks nothing but the last token of the text."""
+        return self.fed == len(self.tail) + len(self.emitted) - 1
+
+    def plain_pass(self) -> float:
+        """Seconds of a pass over the last token alone; its column is forgotten."""
+        start, length = time.perf_counter(), self.cache.length
+        self._pass([*self.tail, *self.emitted][-1:], 1)
+        seconds = time.perf_counter() - start
+        self.cache.rollback(length)
+        self.extra_seconds += seconds
+        return seconds
 
     def run(self, proposed: Sequence[int], rows: int) -> torch.Tensor:
         """Feed what the cache lacks of the text and of `proposed`; logits [rows, vocabulary].
@@ -211,7 +228,12 @@ def speculate(
             yield BlockEnded(round_, len(drafted), end, clock.now())
         if decoding.stopped():
             return "cancelled"
+        if target.one_row and decoding.length.extra_base(round_):
+            yield PlainPass(round_, target.plain_pass(), True, clock.now())
+        alone, before = target.one_row and not drafted, target.seconds
         judged = target.run(drafted, rows=len(drafted) + 1)[:, : decoding.vocabulary]
+        if alone:
+            yield PlainPass(round_, target.seconds - before, False, clock.now())
         kept: list[int] = []
         accepted = rejected = 0
         for event in judge(drafted, views, judged, round_, decoding, text, clock):

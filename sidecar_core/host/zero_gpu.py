@@ -31,7 +31,7 @@ except ImportError:
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import Event, PhaseChanged, RunFinished
 from sidecar_core.prompts import Article, check_text
-from sidecar_core.settings import RunSettings
+from sidecar_core.settings import COMPARED_GAMMA, RunSettings
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,8 @@ def run_seconds(characters: int, settings: RunSettings) -> int:
     A round is assumed to yield two tokens, or one if the draft reads an unrelated prompt.
     """
     rounds = settings.max_tokens / (1 if settings.draft_prompt == "unrelated" else 2)
-    passes = rounds * (settings.gamma + 1) + 2 * 64
+    drafts = COMPARED_GAMMA if settings.gamma == "auto" else settings.gamma
+    passes = rounds * (drafts + 1) + 2 * 64
     return _bounded(START_SECONDS + characters * READ_SECONDS + passes * PASS_SECONDS)
 
 

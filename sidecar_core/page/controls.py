@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.settings import MAX_TASK_CHARS, RANGES, RunSettings
+from sidecar_core.settings import AUTO, MAX_TASK_CHARS, RANGES, RunSettings
 from sidecar_core.tasks import FREE, TASKS, task_of
 
 DEFAULTS = RunSettings()
@@ -28,7 +28,6 @@ class RunInputs:
     draft_text: Any
     positions: Any
     gamma: Any
-    adaptive: Any
     temperature: Any
     top_p: Any
     top_k: Any
@@ -153,12 +152,12 @@ def more() -> dict[str, Any]:
             elem_id="positions",
         )
     with gr.Row(elem_classes="sliders"):
-        gamma = _slider("gamma", "γ: drafts per round", "0: plain decoding", 1)
-        adaptive = gr.Checkbox(
-            DEFAULTS.adaptive,
-            label="Adaptive γ",
-            info="End a block where one more token would cost more than it brings.",
-            elem_id="adaptive",
+        gamma = gr.Dropdown(
+            [AUTO, *range(int(RANGES["gamma"].low), int(RANGES["gamma"].high) + 1)],
+            value=DEFAULTS.gamma,
+            label="γ: drafts per round",
+            info="auto: a block ends where one more token would cost more than it brings",
+            elem_id="gamma",
             min_width=120,
         )
         max_tokens = _slider("max_tokens", "Longest summary", "in tokens", 1)
@@ -180,7 +179,6 @@ def more() -> dict[str, Any]:
         "draft_text": draft_text,
         "positions": positions,
         "gamma": gamma,
-        "adaptive": adaptive,
         "temperature": temperature,
         "top_p": top_p,
         "top_k": top_k,

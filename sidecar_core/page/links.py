@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from sidecar_core.errors import BadInput
 from sidecar_core.scenarios import BY_KEY, Scenario, find_scenario
 from sidecar_core.server.options import SWITCH
-from sidecar_core.settings import RANGES, RunSettings
+from sidecar_core.settings import AUTO, RANGES, RunSettings, renewed
 from sidecar_core.tasks import task_of
 
 SCENARIO = "scenario"
@@ -26,7 +26,7 @@ def from_query(query: Mapping[str, str]) -> tuple[RunSettings, Scenario | None]:
 
     A scenario overrides the link's draft prompt and toggles. Raises BadInput for an invalid value.
     """
-    settings = RunSettings()
+    settings, query = RunSettings(), renewed(query)
     values = {name: _value(name, query[name], settings) for name in FIELDS if name in query}
     settings = dataclasses.replace(settings, **values).validate()
     task_of(settings)
@@ -54,6 +54,8 @@ def _value(name: str, words: str, defaults: RunSettings) -> Any:
         if words.lower() not in SWITCH:
             raise BadInput(f"{name} in this link must be 0 or 1.")
         return SWITCH[words.lower()]
+    if name == "gamma" and words == AUTO:
+        return AUTO
     if name in RANGES:
         try:
             return int(words) if RANGES[name].integer else float(words)

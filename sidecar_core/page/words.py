@@ -93,9 +93,10 @@ Drafts after the first rejection of a round are not judged.">
 Plain decoding gives 1.">
     <dt>Tokens per pass</dt><dd class="figure">${value.passes}</dd>
     <dd class="note">${value.passes_note}</dd></div>
-  <div class="tile" title="Speed of the summary since its first round.">
-    <dt>Tokens per second</dt><dd class="figure">${value.speed}</dd>
-    <dd class="note">without prefill</dd></div>
+  <div class="tile" title="Tokens per second of this summary, divided by what plain decoding brings:
+one token for each pass of the target over one row. Such passes are timed in the same run.">
+    <dt>× plain decoding</dt><dd class="figure">${value.speed}</dd>
+    <dd class="note">${value.speed_note}</dd></div>
 </dl>
 """
 

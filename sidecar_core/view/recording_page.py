@@ -203,7 +203,7 @@ def _settings(recording: Recording) -> str:
         "Suffix masking": switch[settings.suffix_masking],
         "Document masking": switch[settings.document_masking],
         "Positions": settings.positions,
-        "γ": f"adaptive, from {settings.gamma}" if settings.adaptive else f"{settings.gamma}",
+        "γ": f"{settings.gamma}",
         "Temperature": f"{settings.temperature:g}",
         "Top-p": f"{settings.top_p:g}",
         "Top-k": f"{settings.top_k}",

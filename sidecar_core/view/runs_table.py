@@ -83,6 +83,7 @@ def runs_table(records: Sequence[RunRecord]) -> str:
             ("Acceptance", "Accepted drafts divided by judged drafts"),
             ("Tokens/pass", "Tokens of the summary for each forward pass of the target"),
             ("Tokens/s", "Speed of the summary, without prefill"),
+            ("× plain", "Tokens/s divided by those of plain decoding, timed in the same run"),
             ("Leaks", "The sidecar's tags with a word that is found only in the document"),
         )
     )
@@ -97,6 +98,7 @@ def _row(record: RunRecord, last: bool) -> str:
         "–" if rate is None else f"{rate:.0%}",
         shown(report.tokens_per_pass, 2),
         shown(report.tokens_per_second, 1),
+        shown(report.speedup, 2),
         record.leaks,
     )
     notes = ", ".join(filter(None, (details(record.settings), ENDINGS.get(report.ending or ""))))

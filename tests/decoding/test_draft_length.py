@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from sidecar_core.decoding.draft_length import (
+    BASE_ROUNDS,
     MOST,
     RISES,
     TRIAL,
@@ -106,6 +107,8 @@ def test_tokens_that_were_not_judged_teach_nothing():
 
 def test_after_many_rounds_without_a_draft_one_is_tried():
     rule = auto(draft=1.0)
+    rule.rounds = max(BASE_ROUNDS)
+    rule.observe([0.9], 1, 0)
     for _ in range(TRIAL):
         assert rule.end([]) == "cost"
         rule.observe([], 0, 0)
@@ -113,6 +116,18 @@ def test_after_many_rounds_without_a_draft_one_is_tried():
     assert rule.end([0.9]) == "cost"
     rule.observe([0.9], 1, 0)
     assert rule.end([]) == "cost"
+
+
+def test_the_rounds_that_measure_plain_decoding_draft_nothing():
+    rule = auto()
+    drafted = []
+    for _ in range(40):
+        drafted.append(length(rule, 0.95))
+        rule.observe([0.95] * drafted[-1], drafted[-1], drafted[-1])
+    assert [n for n, count in enumerate(drafted) if count == 0] == [1, 2, 33, 34]
+    assert not any(rule.extra_base(n) for n in range(40))
+    assert [n for n in range(40) if Fixed(2).extra_base(n)] == [1, 2, 33, 34]
+    assert not any(Fixed(0).extra_base(n) for n in range(40))
 
 
 def test_no_block_is_longer_than_the_limit_or_the_room():

@@ -108,7 +108,7 @@ WAYS = {
     "γ = 8, suffix visible": changed(gamma=8, draft_prompt="compound", suffix_masking=False),
     "γ = 4, rebased": changed(gamma=4, draft_prompt="compound", positions="rebased"),
     "γ = 16, unrelated": changed(gamma=16, draft_prompt="unrelated"),
-    "auto": changed(adaptive=True, draft_prompt="compound"),
+    "auto": changed(gamma="auto", draft_prompt="compound"),
 }
 
 
@@ -135,7 +135,7 @@ def test_text_at_temperature_0_is_the_targets_own_however_it_is_drafted(precisio
 def test_a_seed_gives_the_same_run_cold_warm_evicted_and_however_the_prompt_is_cut(
     precision, temperature
 ):
-    settings = RunSettings(temperature=temperature, seed=5, max_tokens=12, adaptive=True)
+    settings = RunSettings(temperature=temperature, seed=5, max_tokens=12)
     engine = calibrated(tiny_engine(precision))
     for seed in range(4):
         text = article(seed, length=120)
@@ -151,7 +151,7 @@ def test_a_seed_gives_the_same_run_cold_warm_evicted_and_however_the_prompt_is_c
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_seed_gives_the_same_run_beside_others_and_on_busy_cores(precision):
-    settings = RunSettings(temperature=0.7, seed=3, max_tokens=12, adaptive=True)
+    settings = RunSettings(temperature=0.7, seed=3, max_tokens=12)
     engine = calibrated(tiny_engine(precision))
     texts = [article(seed) for seed in range(4)]
     alone = [numbers(engine, text, settings) for text in texts]
@@ -208,7 +208,7 @@ def test_smol_writes_the_targets_own_text_however_it_is_drafted(smol_engine, exa
 
 @pytest.mark.smol
 def test_smol_gives_the_same_run_cold_and_warm_and_on_busy_cores(smol_engine, example_texts):
-    settings = RunSettings(temperature=0.7, seed=11, max_tokens=32, adaptive=True)
+    settings = RunSettings(temperature=0.7, seed=11, max_tokens=32)
     text = example_texts[0]
     smol_engine.store.clear()
     cold = numbers(smol_engine, text, settings)

@@ -9,13 +9,14 @@ import torch
 
 from sidecar_core.decoding import speculative
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.decoding.draft_length import Auto, Fixed
+from sidecar_core.decoding.draft_length import BASE_ROUNDS, Auto, Fixed
 from sidecar_core.decoding.passes import forward
 from sidecar_core.decoding.sampling import Sampler
 from sidecar_core.decoding.speculative import Clock, Decoding, Side, speculate
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     BlockEnded,
+    PlainPass,
     RoundStarted,
     TokenAccepted,
     TokenBonus,
@@ -29,6 +30,9 @@ from tests.tiny import tiny_model
 from tests.toys import NoText, ScriptSide, ToySide
 
 PROMPT = (3, 14, 15, 9, 26, 5, 31)
+
+
+CHEAP = Calibration()
 
 
 def side(model, prompt=PROMPT, tail=1) -> Side:
@@ -229,6 +233,23 @@ def test_every_block_says_why_it_ended():
     assert [e.why for e in events if isinstance(e, BlockEnded)] == ["limit"]
     rounds = sum(isinstance(e, RoundStarted) for e in events)
     assert rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("length", "extra"), [(Fixed(0), set()), (Fixed(4), {True}), (Auto(CHEAP, CHEAP), {False})]
+)
+def test_plain_decoding_is_measured_and_leaves_no_trace(length, extra):
+    model = tiny_model(0)
+    mine, other = side(model, tail=3), side(tiny_model(1), tail=3)
+    events, _ = run(mine, other, decoding(length=length))
+    measured = [event for event in events if isinstance(event, PlainPass)]
+    kinds = {event.extra for event in measured if event.round in BASE_ROUNDS}
+    assert kinds == (extra or {False})
+    assert all(event.pass_seconds > 0 for event in measured)
+    assert 0 not in {event.round for event in measured}  # that pass reads the tail as well
+    assert mine.emitted == slow_greedy(model, 40)
+    assert mine.cache.length == len(PROMPT) + 40 - 1
+    assert (mine.extra_seconds > 0) == (extra == {True})
 
 
 @pytest.mark.parametrize("gamma", [0, 4])

@@ -38,7 +38,6 @@ def settings_by(chance: random.Random) -> RunSettings:
         document_masking=chance.random() < 0.5,
         positions=chance.choice(["natural", "rebased"]),
         gamma=chance.randint(0, 5),
-        adaptive=chance.random() < 0.3,
         temperature=chance.choice([0.0, 0.7, 1.0]),
         max_tokens=chance.randint(1, 10),
         seed=chance.randint(0, 99),

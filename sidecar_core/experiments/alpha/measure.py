@@ -77,7 +77,7 @@ def _measure_one(
 ) -> Iterator[Step | DocumentAlpha]:
     if stop():
         raise Cancelled
-    key = record_key(engine, prompt, settings.max_tokens, settings.gamma)
+    key = record_key(engine, prompt, settings.max_tokens, int(settings.gamma))
     record = records.load(key)
     if record is None:
         record = yield from _summarise(engine, document, settings, stop)
@@ -126,7 +126,7 @@ def _summarise(
     if done is None or done.reason == "cancelled":
         raise Cancelled
     live = Live(
-        settings.gamma,
+        int(settings.gamma),
         len(done.ids),
         done.target_passes,
         report.judged,

@@ -22,6 +22,7 @@ from transformers import PreTrainedModel
 
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.events import TokenAccepted, TokenBonus, TokenCorrected
+from sidecar_core.experiments.readings import GAMMA
 from sidecar_core.installed import ASSETS
 from sidecar_core.models.pair import Pair
 from sidecar_core.report import RunReport
@@ -137,7 +138,7 @@ class Contest:
         if "fp32" in self.engines:
             found["fp32"] = lambda: self._ours("fp32", "fp32")
         found["auto"] = lambda: self._ours("auto", "auto", first_token=True)
-        found["auto_adaptive"] = lambda: self._ours("auto_adaptive", "auto", adaptive=True)
+        found["auto_fixed"] = lambda: self._ours("auto_fixed", "auto", gamma=GAMMA)
         found["auto_plain"] = lambda: self._ours("auto_plain", "auto", gamma=0)
         return found
 

@@ -27,7 +27,7 @@ def test_a_contest_measures_every_contestant_on_the_same_number_of_tokens(smol):
     steps = list(contest.repeats(1))
     result = contest.bench.as_dict()
     assert set(result["tokens_per_second"]) == {
-        "transformers", "transformers_assisted", "fp32", "auto", "auto_adaptive", "auto_plain",
+        "transformers", "transformers_assisted", "fp32", "auto", "auto_fixed", "auto_plain",
     }  # fmt: skip
     assert len(steps) == 7
     assert all(math.isfinite(v) and v > 0 for v in result["tokens_per_second"].values())
