@@ -12,13 +12,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from sidecar_core.errors import SidecarError
+from sidecar_core.server.network import bypass_proxies, check_address, without_proxies
 from sidecar_core.server.options import Options, parse
-from sidecar_core.server.process import (
-    RUNS_SECONDS,
-    Shutdown,
-    check_address,
-    limit_malloc_arenas,
-)
+from sidecar_core.server.process import RUNS_SECONDS, Shutdown, limit_malloc_arenas
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,17 +31,21 @@ def serve(options: Options) -> NoReturn:
     """Serve the page until a signal ends the process. Raises SidecarError if it cannot start."""
     shutdown = Shutdown()
     check_address(options.host, options.port)
+    bypass_proxies(options.host)
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     # Imported late: Gradio takes seconds, and reads environment variables that were only checked
     # above. `zero_gpu` must come before anything that may import torch.
     from sidecar_core.host import zero_gpu  # isort: split
     from sidecar_core.host.model_host import ModelHost, load_engine
-    from sidecar_core.page.page import build_demo, launch_arguments
-    from sidecar_core.server import launch as serving
-    from sidecar_core.server import logs
+
+    with without_proxies():
+        from sidecar_core.page.page import build_demo, launch_arguments
+        from sidecar_core.server import gradio_start, logs
+        from sidecar_core.server import launch as serving
 
     limit_malloc_arenas()
     logs.set_up(options.log)
+    gradio_start.prepare(options.host, options.port)
     load = zero_gpu.adapted(load_engine(options.pair, options.precision, options.device))
     host = ModelHost(load, options.max_seconds, options.max_waiting)
     if zero_gpu.ON:

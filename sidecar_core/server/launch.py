@@ -24,6 +24,7 @@ from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.monitor import Monitor, Observer
 from sidecar_core.server import logs
 from sidecar_core.server.middleware import Gate, Headers, security_headers
+from sidecar_core.server.network import url_host
 from sidecar_core.server.options import Options
 
 NO_DOCS = {"docs_url": None, "redoc_url": None, "openapi_url": None}
@@ -55,7 +56,7 @@ def server_arguments(host: ModelHost, options: Options) -> dict[str, Any]:
     if options.login:
         middleware.append(Middleware(Gate))
     return {
-        "server_name": options.host,
+        "server_name": url_host(options.host),
         "server_port": options.port,
         "auth": options.login,
         "app_kwargs": {"routes": routes, "middleware": middleware, **NO_DOCS},

@@ -1,4 +1,4 @@
-"""The server as a process: a free address before it starts, little memory, an orderly end.
+"""The server as a process: little memory, an orderly end.
 
 On SIGTERM or SIGINT runs are stopped, the server closes, child processes of a download or a
 conversion end, and the exit code is 0. Before the server is up, and at a second signal, the process
@@ -13,7 +13,6 @@ import ctypes
 import logging
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -21,8 +20,6 @@ from types import FrameType
 from typing import NoReturn
 
 import psutil
-
-from sidecar_core.errors import SidecarError
 
 RUNS_SECONDS = 3.0
 """How long runs may take to stop; they check between two forward passes. Together with the server's
@@ -33,25 +30,6 @@ ARENAS = 2
 
 M_ARENA_MAX = -8
 """From glibc's malloc.h."""
-
-
-def check_address(host: str, port: int) -> None:
-    """Raises SidecarError if nothing can listen at that address.
-
-    Gradio would find out late and report it less clearly.
-    """
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
-        with socket.socket(family, kind, protocol) as probe:
-            if os.name == "posix":  # a port that another server has just closed is free
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise SidecarError(
-            f"Cannot listen on {host}, port {port}: {why}. Choose others with --host and --port."
-        ) from error
 
 
 def limit_malloc_arenas() -> bool:

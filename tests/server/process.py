@@ -31,6 +31,7 @@ def environment(home: Path, **changes: str) -> dict[str, str]:
         "NO_PROXY": "127.0.0.1,localhost",
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_NO_INDEX": "1",
+        "PYTHONUNBUFFERED": "1",
         **changes,
     }
 
@@ -38,9 +39,11 @@ def environment(home: Path, **changes: str) -> dict[str, str]:
 class App:
     """A running app; `output` is all that it wrote."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path, port: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], log: Path, port: int, host: str = "127.0.0.1"
+    ) -> None:
         self.process, self.log, self.port = process, log, port
-        self.url = f"http://127.0.0.1:{port}/"
+        self.url = f"http://{host}:{port}/"
 
     @property
     def output(self) -> str:
@@ -62,6 +65,15 @@ class App:
             time.sleep(0.05)
         raise AssertionError(f"never {status}: {self.output}")
 
+    def until_said(self, words: str) -> str:
+        """Its output once `words` are in it."""
+        end = time.monotonic() + PATIENCE
+        while words not in self.output:
+            assert time.monotonic() < end, self.output
+            assert self.process.poll() is None, self.output
+            time.sleep(0.05)
+        return self.output
+
     def end(self) -> int:
         """Its exit code."""
         return self.process.wait(PATIENCE)
@@ -74,8 +86,9 @@ def running(
     env: Mapping[str, str],
     command: Sequence[str] = (sys.executable, "app.py"),
     cwd: Path = ROOT,
+    host: str = "127.0.0.1",
 ) -> Iterator[App]:
-    """The app, ended at the end whatever happened."""
+    """The app, ended at the end whatever happened; it is asked at `host`."""
     with log.open("wb") as out:
         process = subprocess.Popen(
             list(command),
@@ -85,7 +98,7 @@ def running(
             stderr=out,
         )
     try:
-        yield App(process, log, port)
+        yield App(process, log, port, host)
     finally:
         process.kill()
         process.wait()

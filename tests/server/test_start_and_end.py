@@ -18,6 +18,7 @@ import pytest
 from sidecar_core.page.controls import values_of
 from sidecar_core.settings import RunSettings
 from tests.served import free_port
+from tests.server.networks import listening, needs_ipv6
 from tests.server.process import PATIENCE, ROOT, App, environment, running
 
 SCRIPTED = """
@@ -53,15 +54,15 @@ def test_a_bad_variable_is_one_line_and_exit_code_2(
     assert variable in line
 
 
-def test_a_port_that_is_taken_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("::1", marks=needs_ipv6)])
+def test_a_port_that_is_taken_is_one_line_and_exit_code_2(tmp_path: Path, host: str) -> None:
+    with listening(host) as taken:
         port = taken.getsockname()[1]
-        with running(tmp_path / "log", port, environment(tmp_path)) as app:
+        env = environment(tmp_path, GRADIO_SERVER_NAME=host)
+        with running(tmp_path / "log", port, env) as app:
             assert app.end() == 2
     (line,) = app.output.splitlines()
-    assert str(port) in line
+    assert f"Cannot listen on {host}, port {port}: Address already in use" in line
 
 
 @pytest.mark.parametrize("host", ["nonsense.invalid", "203.0.113.7", "a" * 70])

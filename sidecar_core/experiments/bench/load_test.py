@@ -169,7 +169,8 @@ def _connect(url: str, count: int, max_tokens: int, report: LoadReport) -> list[
                 verbose=False,
                 analytics_enabled=False,
                 max_workers=1,
-                httpx_kwargs={"timeout": PATIENCE},  # a busy machine is no lost connection
+                # No proxy, and a busy machine is no lost connection.
+                httpx_kwargs={"timeout": PATIENCE, "trust_env": False},
             )
             report.alone[number] = _answer(client, number, max_tokens)
             made.append((number, client))
@@ -202,7 +203,7 @@ def _answer(client: Client, number: int, max_tokens: int) -> Answer:
 
 
 def _open_page(url: str, end: threading.Event, report: LoadReport) -> None:
-    with httpx.Client(timeout=PATIENCE) as browser:
+    with httpx.Client(timeout=PATIENCE, trust_env=False) as browser:
         while not end.wait(1):
             asked = time.monotonic()
             try:
@@ -253,7 +254,9 @@ def served(pair: str, precision: str, device: str | None) -> Iterator[tuple[str,
 
 def _first_answer(url: str, app: subprocess.Popen[bytes]) -> None:
     _wait_for(url, app)
-    with contextlib.closing(Client(url, verbose=False, analytics_enabled=False)) as client:
+    direct = {"trust_env": False}
+    made = Client(url, verbose=False, analytics_enabled=False, httpx_kwargs=direct)
+    with contextlib.closing(made) as client:
         job = client.submit(article(0), max_tokens=1, api_name="/summarise")
         job.result(timeout=PATIENCE)
 
@@ -264,7 +267,7 @@ def _wait_for(url: str, app: subprocess.Popen[bytes]) -> None:
         if app.poll() is not None:
             raise OSError(f"it ended with exit code {app.returncode}")
         with contextlib.suppress(httpx.HTTPError):
-            httpx.get(url, timeout=10).raise_for_status()
+            httpx.get(url, timeout=10, trust_env=False).raise_for_status()
             return
         time.sleep(0.25)
     raise TimeoutError("no answer from its page")
