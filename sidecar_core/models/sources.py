@@ -11,11 +11,13 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from sidecar_core.errors import SidecarError, first_line
 from sidecar_core.events import LoadProgress
 from sidecar_core.models import wheels
 from sidecar_core.models.cache import Progress, known_sha256
+from sidecar_core.models.proxies import chain, proxy_trouble, without_passwords
 from sidecar_core.models.registry import (
     AUTO,
     PAIRS,
@@ -166,7 +168,7 @@ def _hub_snapshot(repo: str, progress: Progress) -> Path:
             f"{repo} is not in the local Hub cache and HF_HUB_OFFLINE is set; unset it, or use "
             "--pair coder, whose weights come from the package index."
         )
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     progress(LoadProgress(f"Downloading {repo} from the Hugging Face Hub"))
@@ -187,7 +189,9 @@ def _hub_snapshot(repo: str, progress: Progress) -> Path:
     except SidecarError:
         raise
     except Exception as error:
-        why = first_line(error)
+        if trouble := proxy_trouble(chain(error), urlsplit(constants.ENDPOINT).hostname):
+            raise SidecarError(f"{repo} could not be downloaded: {trouble}.") from error
+        why = without_passwords(first_line(error))
         raise SidecarError(f"{repo} could not be downloaded ({why}); {advice}.") from error
     if lacking := missing_file(folder):
         raise SidecarError(

