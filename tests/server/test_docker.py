@@ -163,7 +163,11 @@ def test_its_page_says_in_words_that_the_models_failed(container: App, browser: 
 
 
 def test_the_health_check_is_content_with_an_app_whose_models_load(
-    dockerfile: Dockerfile, served: Any
+    dockerfile: Dockerfile, served: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also behind a proxy, which does not answer here."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     app = App(None, Path(), int(served.url.split(":")[2].strip("/")))  # type: ignore[arg-type]
     assert check(dockerfile, app) == 0
