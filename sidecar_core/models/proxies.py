@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 _PACKAGES = {"Missing dependencies for SOCKS": "PySocks", "'socksio' package": "socksio"}
@@ -23,13 +22,13 @@ def proxy_trouble(words: str, host: str | None = None) -> str | None:
     url = proxies.get("https") or proxies.get("all") or proxies.get("http")
     if not url:
         return None
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    proxy = f"the proxy at {parts.netloc.rpartition('@')[2]}"
+    kind, _, place = url.rpartition("://")  # not parsed: it may be no proper URL
+    proxy = f"the proxy at {place.rpartition('@')[2].partition('/')[0]}"
     for mark, package in _PACKAGES.items():
         if mark in words:
             return f"{proxy} is a SOCKS proxy, which needs a package: `pip install {package}`"
     if any(mark in words for mark in _UNKNOWN_KIND):
-        return f"{proxy} is of a kind that is not supported ({parts.scheme}://); try socks5h://"
+        return f"{proxy} is of a kind that is not supported ({kind}://); try socks5h://"
     connecting = "ConnectError" in words or "ConnectTimeout" in words
     own = host is not None and connecting and not proxy_bypass(host)
     if not own and not any(mark in words for mark in _OF_A_PROXY):
@@ -52,4 +51,4 @@ def chain(error: BaseException | None) -> str:
 
 def without_passwords(words: str) -> str:
     """`words` without the user and password of any URL in it."""
-    return re.sub(r"//[^/\s']*@", "//", words)
+    return re.sub(r"//[^\s']*@", "//", words)

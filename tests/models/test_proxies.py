@@ -155,3 +155,15 @@ def test_a_reason_has_no_password() -> None:
     assert without_passwords(said) == (
         "ERROR: 404 for https://index.invalid/simple and socks5://c:1"
     )
+
+
+@pytest.mark.parametrize("url", ["http://user:se/cret@[::1", "user:se/cret@[::1/"])
+def test_a_proxy_that_is_no_proper_url_is_named_without_its_password(
+    behind: pytest.MonkeyPatch, url: str
+) -> None:
+    behind.setenv("ALL_PROXY", url)
+    said = proxy_trouble("ProxyError: 403 Forbidden")
+    assert said == "the proxy at [::1 refused the connection (403 Forbidden)"
+    assert without_passwords(f"Invalid proxy URL //{url}") == "Invalid proxy URL //[::1" + (
+        "/" if url.endswith("/") else ""
+    )
