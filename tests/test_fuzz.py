@@ -129,6 +129,9 @@ def check_valid(found: RunSettings | None) -> None:
         return
     for name, limits in RANGES.items():
         value = getattr(found, name)
+        if value == "auto":
+            assert name == "gamma"
+            continue
         assert math.isfinite(value)
         assert limits.low <= value <= limits.high
 
@@ -165,7 +168,7 @@ def valid_settings() -> st.SearchStrategy[RunSettings]:
         suffix_masking=st.booleans(),
         document_masking=st.booleans(),
         positions=st.sampled_from(["natural", "rebased"]),
-        **numbers,
+        **numbers | {"gamma": numbers["gamma"] | st.just("auto")},
     )
 
 

@@ -1,4 +1,4 @@
-"""Whole runs on real weights (SmolLM2-135M), short ones."""
+"""Whole runs, short ones: of a tiny pair, and slowly of real weights (SmolLM2-135M)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from sidecar_core.events import (
     from_json,
     to_json,
 )
+from sidecar_core.models.pair import Pair
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
-
-pytestmark = pytest.mark.smol
+from tests.tiny_pair import tiny_engine
 
 ARTICLE = """The harbour council of Marlow Quay voted on Tuesday to close the old fish market \
 and to build a flood wall in its place. Engineers had warned that the quay sinks by nine \
@@ -41,7 +41,7 @@ millimetres a year. Stall owners will move to a hall on Tern Street."""
 OTHER = """A rare comet will pass the northern sky this week, astronomers at Dunmore said. It can \
 be seen without a telescope shortly before dawn, low above the horizon."""
 
-SHORT = RunSettings(max_tokens=24)
+SHORT = RunSettings(max_tokens=24, gamma=4)
 
 MODES = [
     {"draft_prompt": "compound", "suffix_masking": True},
@@ -52,9 +52,17 @@ MODES = [
 ]
 
 
+@pytest.fixture(
+    scope="module",
+    params=["tiny", pytest.param("smol", marks=[pytest.mark.smol, pytest.mark.slow])],
+)
+def pair(request) -> Pair:
+    return request.getfixturevalue("smol") if request.param == "smol" else tiny_engine().pair
+
+
 @pytest.fixture(scope="module")
-def engine(smol) -> Engine:
-    return Engine(smol)
+def engine(pair) -> Engine:
+    return Engine(pair)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +156,8 @@ def test_masking_the_document_really_leaves_its_columns_out(engine):
     masked, attended = sidecar(), sidecar(document_masking=False)
     tokens = {e: e.kv_tokens - e.prefill_tokens for e in (masked, attended)}
     config = engine.pair.draft.network.config
-    per_token = config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
+    width = config.hidden_size // config.num_attention_heads
+    per_token = config.num_hidden_layers * 2 * config.num_key_value_heads * width * 4
     assert masked.kv_bytes == masked.kv_tokens * per_token
     assert attended.kv_bytes == attended.kv_tokens * per_token
     assert tokens[attended] - tokens[masked] >= length - 48  # the lists may differ in length
@@ -166,8 +175,8 @@ def test_no_tags_for_an_unrelated_draft_prompt_and_a_reason_instead(engine):
     assert not any(isinstance(e, TagText) for e in events)
 
 
-def test_a_second_run_on_the_same_article_reads_no_prefix_again_and_says_the_same(smol):
-    engine = Engine(smol)
+def test_a_second_run_on_the_same_article_reads_no_prefix_again_and_says_the_same(pair):
+    engine = Engine(pair)
     cold = list(engine.stream(ARTICLE, SHORT))
     warm = list(engine.stream(ARTICLE, settings(suffix_masking=False)))
     again = list(engine.stream(ARTICLE, SHORT))
@@ -183,9 +192,9 @@ def test_a_second_run_on_the_same_article_reads_no_prefix_again_and_says_the_sam
     assert RunReport.of(again).taggers["sidecar"].text == RunReport.of(cold).taggers["sidecar"].text
 
 
-def test_two_runs_interleaved_event_by_event_do_not_touch_each_other(smol):
-    alone = [RunReport.of(Engine(smol).stream(text, SHORT)) for text in (ARTICLE, OTHER)]
-    engine = Engine(smol, PrefixStore(max_bytes=1 << 22))
+def test_two_runs_interleaved_event_by_event_do_not_touch_each_other(pair):
+    alone = [RunReport.of(Engine(pair).stream(text, SHORT)) for text in (ARTICLE, OTHER)]
+    engine = Engine(pair, PrefixStore(max_bytes=1 << 22))
     mixed = [RunReport(), RunReport()]
     streams = [engine.stream(text, SHORT) for text in (ARTICLE, OTHER)]
     for one, two in itertools.zip_longest(*streams):
@@ -198,8 +207,8 @@ def test_two_runs_interleaved_event_by_event_do_not_touch_each_other(smol):
         assert report.taggers["standalone"].text == wanted.taggers["standalone"].text
 
 
-def test_reuse_after_eviction_is_a_cold_start_with_the_same_result(smol):
-    engine = Engine(smol, PrefixStore(max_bytes=1))
+def test_reuse_after_eviction_is_a_cold_start_with_the_same_result(pair):
+    engine = Engine(pair, PrefixStore(max_bytes=1))
     first = RunReport.of(engine.stream(ARTICLE, settings(max_tokens=8)))
     second = RunReport.of(engine.stream(ARTICLE, settings(max_tokens=8)))
     assert engine.store.nbytes == 0
@@ -208,8 +217,8 @@ def test_reuse_after_eviction_is_a_cold_start_with_the_same_result(smol):
 
 
 @pytest.mark.parametrize("kind", [PrefillProgress, TokenDrafted, TagText])
-def test_a_stop_ends_the_run_at_the_next_step_and_the_next_run_works(smol, kind):
-    engine = Engine(smol)
+def test_a_stop_ends_the_run_at_the_next_step_and_the_next_run_works(pair, kind):
+    engine = Engine(pair)
     pressed = threading.Event()
     events = []
     for event in engine.stream(ARTICLE, SHORT, stop=pressed.is_set):
@@ -221,8 +230,8 @@ def test_a_stop_ends_the_run_at_the_next_step_and_the_next_run_works(smol, kind)
     assert RunReport.of(engine.stream(ARTICLE, settings(max_tokens=4))).finished is not None
 
 
-def test_closing_the_stream_ends_the_run(smol):
-    engine = Engine(smol)
+def test_closing_the_stream_ends_the_run(pair):
+    engine = Engine(pair)
     stream = engine.stream(ARTICLE, SHORT)
     for event in stream:
         if isinstance(event, RoundStarted):
@@ -232,11 +241,11 @@ def test_closing_the_stream_ends_the_run(smol):
         next(stream)
 
 
-def test_an_error_in_the_middle_is_an_event_and_an_error_and_the_next_run_works(smol, monkeypatch):
-    engine = Engine(smol)
-    good = smol.target.network.lm_head.forward
+def test_an_error_in_the_middle_is_an_event_and_an_error_and_the_next_run_works(pair, monkeypatch):
+    engine = Engine(pair)
+    good = pair.target.network.lm_head.forward
     monkeypatch.setattr(
-        smol.target.network.lm_head, "forward", lambda hidden: good(hidden) * float("nan")
+        pair.target.network.lm_head, "forward", lambda hidden: good(hidden) * float("nan")
     )
     events: list[Event] = []
     with pytest.raises(SidecarError, match="not finite"):

@@ -22,7 +22,7 @@ from sidecar_core.experiments.alpha.conditions import (
     choose,
 )
 from sidecar_core.experiments.alpha.forced import read
-from sidecar_core.experiments.readings import Reading, Step
+from sidecar_core.experiments.readings import GAMMA, Reading, Step
 from sidecar_core.prompts import Prompt, Segment
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import FRENCH, HASHTAGS
@@ -183,7 +183,7 @@ def test_the_closed_form_is_what_the_live_loop_reports_on_the_same_path(
 ):
     live: dict[int, float] = {}
     ids: list[int] = []
-    run = RunSettings(max_tokens=40, temperature=temperature, seed=3, **settings)
+    run = RunSettings(max_tokens=40, temperature=temperature, seed=3, gamma=GAMMA, **settings)
     for event in engine.stream(ARTICLES[0], run):
         if isinstance(event, TokenAccepted | TokenRejected):
             live[len(ids)] = event.overlap

@@ -15,7 +15,7 @@ from sidecar_core.experiments.alpha.conditions import CONTROLS, STANDARD, choose
 from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.alpha.pooling import pool
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.readings import DocumentAlpha, Live, Reading, Step
+from sidecar_core.experiments.readings import GAMMA, DocumentAlpha, Live, Reading, Step
 from sidecar_core.experiments.records import (
     InMemory,
     Record,
@@ -362,7 +362,9 @@ def test_replayed_blocks_are_those_of_the_live_run(engine, gamma, max_tokens):
 def test_replayed_blocks_are_those_of_the_live_run_on_real_weights(smol, name, settings):
     engine = Engine(smol)
     (found,) = results(engine, DOCUMENTS[:1], ["identical", name], max_tokens=32)
-    live = RunReport.of(engine.stream(ARTICLES[0], RunSettings(max_tokens=32, **settings)))
+    live = RunReport.of(
+        engine.stream(ARTICLES[0], RunSettings(max_tokens=32, gamma=GAMMA, **settings))
+    )
     assert found.summary_ids == tuple(live.ids)
     blocks = replayed([found.readings[name]], 4, 32)
     assert (blocks.passes, blocks.judged, blocks.accepted) == (

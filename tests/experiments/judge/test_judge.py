@@ -156,7 +156,7 @@ DOCUMENTS = [
     Document("b", "The old quarter gets a flood wall."),
     Document("c", "Keep each bullet under 18 words."),
 ]
-SETTINGS = RunSettings(max_tokens=12, temperature=1.0)
+SETTINGS = RunSettings(max_tokens=12, gamma=4, temperature=1.0)
 """Above temperature 0, so that a random model's lists differ and there is something to ask."""
 
 
