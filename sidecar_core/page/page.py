@@ -112,7 +112,6 @@ class _Page:
                 gr.Button(f"{n}  {s.title}", size="sm", elem_id=f"scenario-{s.key}", min_width=100)
                 for n, s in enumerate(SCENARIOS, 1)
             ]
-        self.note = html(HINT, html_template=words.NOTE, elem_id="note")
         self.recordings.bar()
         with gr.Row(elem_id="board"):
             with gr.Column(elem_id="input", min_width=280):
@@ -165,6 +164,7 @@ class _Page:
 
     def _output(self) -> None:
         self.status = html(_ready(), html_template=words.STATUS, elem_id="status")
+        self.note = html(HINT, html_template=words.NOTE, elem_id="note")
         self.tiles = html(tiles(None), html_template=words.TILES, elem_id="tiles")
         with gr.Row(elem_id="reading"):
             with gr.Column(elem_id="stream-card", elem_classes="card", min_width=260):

@@ -99,7 +99,8 @@ def _run(lease: Lease, live: LiveRun, session: Session) -> Iterator[MakeView]:
     live.report.timed_out = lease.limit.over
     session.keep(live.record(session.next_number(article.key)))
     if live.report.started:
-        session.recording = record(live.events, live.scenario.key if live.scenario else "")
+        scenario = live.scenario.key if live.scenario else ""
+        session.recording = record(live.events, scenario, live.comparison())
         session.recorded = article.key
     timed_out = live.report.ending == "timed_out"
     last = status(f"{lease.limit.message} {KEPT}", "done") if timed_out else None

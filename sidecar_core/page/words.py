@@ -70,7 +70,7 @@ RUNS_HEAD = """
 <p class="sub">in this tab</p>
 """
 
-NOTE = "<p>${value}</p>"
+NOTE = '<p role="status" aria-live="polite" dir="auto">${value}</p>'
 
 STATUS = """
 <div class="status ${value.kind}">

@@ -52,7 +52,12 @@ class Player:
         return Player()
 
     def load(self, recording: Recording, earlier: Sequence[RunRecord] = ()) -> None:
-        """Load a recording and rewind. `earlier` are the runs to compare it with."""
+        """Load a recording and rewind. `earlier` are the runs to compare it with, if it was not
+        compared when it was saved."""
+        if earlier and not recording.header.compared:
+            recording = recording.comparing(
+                _live(recording, earlier, recording.events).comparison()
+            )
         self.recording, self.earlier, self.at = recording, earlier, 0
 
 
@@ -131,10 +136,24 @@ def step(player: Player, rounds: int) -> RunView:
 
 def record_of(recording: Recording, number: int) -> RunRecord:
     """A recording as an earlier run: a thin line in the chart, and numbers to compare with."""
-    fold = LiveRun(_article(recording), recording.settings)
-    for event in recording.events:
+    return _live(recording, (), recording.events).record(number)
+
+
+def conclusion(recording: Recording) -> str:
+    """What the recorded run ended in."""
+    return _live(recording, (), recording.events).conclusion()
+
+
+def _live(recording: Recording, earlier: Sequence[RunRecord], events: Sequence[Event]) -> LiveRun:
+    """The fold of these events of a recording."""
+    header = recording.header
+    scenario = find_scenario(header.scenario)
+    fold = LiveRun(
+        _article(recording), recording.settings, earlier, scenario, compared=header.compared
+    )
+    for event in events:
         fold.add(event)
-    return fold.record(number)
+    return fold
 
 
 def _article(recording: Recording) -> Article | None:
@@ -153,12 +172,7 @@ class _Fold:
         assert player.recording is not None
         self.player, self.recording = player, player.recording
         self.banner = banner(self.recording)
-        scenario = find_scenario(self.recording.header.scenario)
-        self.live = LiveRun(
-            _article(self.recording), self.recording.settings, player.earlier, scenario
-        )
-        for event in self.recording.events[: player.at]:
-            self.live.add(event)
+        self.live = _live(self.recording, player.earlier, self.recording.events[: player.at])
 
     def view(self, running: bool = True) -> RunView:
         over = self.player.at == len(self.recording.events)

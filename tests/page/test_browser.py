@@ -213,6 +213,23 @@ def test_one_click_runs_a_scenario_and_says_what_came_out(
     assert (suffix, document) == (key != "suffix-visible", key != "document-attended")
 
 
+@pytest.mark.essential
+def test_every_run_ends_in_a_conclusion_that_is_read_aloud(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    tab.run()
+    said = tab.page.locator("#note [aria-live=polite]")
+    assert f"α is {REPORT.alpha:.3f} with the suffix masked" in said.inner_text()
+    place = tab.page.locator("#note").bounding_box()
+    tab.page.click("#suffix-masking input")
+    tab.run()
+    words = said.inner_text()
+    assert "with the suffix visible, as with the suffix masked in run 1" in words
+    assert "the same, token for token" in words
+    assert tab.page.locator("#note").bounding_box() == place
+    assert "±0.000 against masked" in tab.text("#tiles")
+    assert words.split(". No leaks")[0] in tab.saved("#save-page")
+
+
 def test_rejected_drafts_and_rounds_can_be_switched(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     tab.run()
