@@ -73,6 +73,10 @@
     },
   };
 
+  function unmark() {
+    document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));
+  }
+
   function toOutput() {
     if (window.innerWidth <= 820) document.getElementById("output").scrollIntoView();
     else window.scrollTo(0, 0);
@@ -102,8 +106,9 @@
     if (!button) return;
     actions[button.dataset.do]?.(button);
     if (button.id === "watch") toOutput();
+    if (["watch", "tour"].includes(button.id)) unmark();
     if (button.id === "start" || button.id.startsWith("scenario-")) {
-      document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));
+      unmark();
       if (button.id !== "start") button.classList.add("current");
       if (window.innerWidth <= 820) {
         document.getElementById("status").scrollIntoView({ behavior: "smooth" });
@@ -114,7 +119,10 @@
   document.addEventListener("change", (event) => {
     const name = event.target.dataset?.show;
     if (name) root.dataset[name] = event.target.checked ? "on" : "off";
-    if (event.target.type === "file" && event.target.closest("#recordings")) toOutput();
+    if (event.target.type === "file" && event.target.closest("#recordings")) {
+      toOutput();
+      unmark();
+    }
   });
 
   // Start is disabled during a run: after a key press, move the focus to Stop, and back afterwards.

@@ -53,6 +53,8 @@ MAX_UPLOAD = "4mb"
 
 STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
 
+SCRIPTS = ("page.js", "tour.js")
+
 KEEP_UPLOADS = 300
 """Uploaded files are deleted after this many seconds; they are read immediately."""
 
@@ -62,7 +64,7 @@ def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
     return {
         "theme": _theme(),
         "css": "".join(map(_asset, STYLES)),
-        "head": f"<script>{(ASSETS / 'page.js').read_text(encoding='utf-8')}</script>",
+        "head": f"<script>{''.join(map(_asset, SCRIPTS))}</script>",
         "run_history": False,
         "footer_links": ["api", "settings"],
         "ssr_mode": False,
@@ -106,7 +108,7 @@ class _Page:
         with gr.Row(elem_id="top"):
             html(words.TITLE, elem_id="title")
             self.models = html(self._models(self.host.status()), elem_id="models")
-            html(words.TOOLS, elem_id="tools")
+            html(words.TOUR * bool(self.recordings.story) + words.TOOLS, elem_id="tools")
         with gr.Row(elem_id="scenarios"):
             self.scenario_buttons = [
                 gr.Button(f"{n}  {s.title}", size="sm", elem_id=f"scenario-{s.key}", min_width=100)

@@ -17,6 +17,10 @@ ABOUT = f"""
 <p>Speculative Sidecar {__version__}</p>
 """
 
+TOUR = """
+<button type="button" class="tour" data-do="tour">Watch the tour</button>
+"""
+
 TOOLS = """
 <div class="tools">
   <button type="button" data-do="theme" aria-label="Switch between light and dark"
