@@ -80,8 +80,8 @@ class Served:
         self.engine = ScriptedEngine()
         self.host = host = host_of(self.engine)
         examples = (
-            Example("The plant", "The plant closed. The Broken Arrow line is gone."),
-            Example("Other", "Some other article."),
+            Example("The plant", "The plant closed. The Broken Arrow line is gone.", "plant"),
+            Example("Other", "Some other article.", "other"),
         )
         self.demo = build_demo(host, examples, recordings)
         _, self.url, _ = self.demo.launch(

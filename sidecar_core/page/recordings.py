@@ -8,31 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from sidecar_core.errors import Busy, SidecarError
+from sidecar_core.errors import Busy
 from sidecar_core.examples import Example
 from sidecar_core.host.session import Session
 from sidecar_core.page import controls
 from sidecar_core.page.edge import QUIET, as_gradio_errors, html
+from sidecar_core.page.links import RECORDING
+from sidecar_core.page.shelf import RecordingShelf
 from sidecar_core.prompts import Article
 from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
-from sidecar_core.scenarios import SCENARIOS, find_scenario
-from sidecar_core.view.player import SPEEDS, Player, Tour, banner, record_of, replay, step
+from sidecar_core.view.player import SPEEDS, Player, Tour, banner, end, replay, step
 from sidecar_core.view.recording_page import recording_page
 from sidecar_core.view.run_view import RunView
-from sidecar_core.view.runs_table import RunRecord
-from sidecar_core.view.tour import SPEED, guided, untold
-
-log = logging.getLogger(__name__)
+from sidecar_core.view.tour import SPEED, guided
 
 ABOUT = (
     '<p class="sub">Recorded runs need no model, so they play while the models load. To see one of '
@@ -42,73 +38,6 @@ AT_ONCE = 16
 """Recordings that may play at the same time: each uses one of the server's threads."""
 
 CONTENT = "The file contains the summary, the tags, the settings and the kind of machine."
-
-
-@dataclass(frozen=True, slots=True)
-class RecordingShelf:
-    """The recordings that come with the program, by the name in the list."""
-
-    found: dict[str, Recording]
-
-    @classmethod
-    def of(cls, folder: Path) -> RecordingShelf:
-        """The folder's .jsonl files; an invalid one is logged and skipped."""
-        recordings = []
-        for path in sorted(folder.glob("*.jsonl")):
-            try:
-                recordings.append(read_recording(path.read_bytes()))
-            except (SidecarError, OSError) as error:
-                log.warning("Skipping the recording %s: %s", path.name, error)
-        recordings.sort(key=lambda r: (r.header.title, _place(r)))
-        return cls({_name(r): r for r in recordings})
-
-    def earlier(self, recording: Recording) -> list[RunRecord]:
-        """The recordings of the same article under the scenarios before this one's."""
-        return [
-            record_of(other, _place(other) + 1)
-            for other in self.found.values()
-            if recording.article is not None
-            and _subject(other) == _subject(recording)
-            and _place(other) < _place(recording)
-        ]
-
-    def story(self) -> list[tuple[Recording, Sequence[RunRecord]]]:
-        """The scenes of the tour, each with the runs to compare it with: the five scenarios on the
-        article whose α falls furthest with the suffix visible, of those that tell the whole story;
-        [] if none does."""
-        runs: dict[Any, dict[str, RunRecord]] = {}
-        for recording in self.found.values():
-            scenario = find_scenario(recording.header.scenario)
-            if scenario and recording.article:
-                run = record_of(recording, _place(recording) + 1)
-                runs.setdefault(_subject(recording), {})[scenario.key] = run
-        told = {subject: found for subject, found in runs.items() if not untold(found)}
-        best = max(told, key=lambda subject: _fall(told[subject]), default=None)
-        scenes = [
-            r
-            for r in self.found.values()
-            if _subject(r) == best and find_scenario(r.header.scenario)
-        ]
-        return [(scene, self.earlier(scene)) for scene in scenes]
-
-
-def _fall(runs: Mapping[str, RunRecord]) -> float:
-    return (runs["identical"].report.alpha or 0.0) - (runs["suffix-visible"].report.alpha or 0.0)
-
-
-def _subject(recording: Recording) -> tuple[str | None, str, str]:
-    return recording.article, recording.header.pair, recording.header.precision
-
-
-def _place(recording: Recording) -> int:
-    """The index of its scenario; those without one come last."""
-    scenario = find_scenario(recording.header.scenario)
-    return SCENARIOS.index(scenario) if scenario else len(SCENARIOS)
-
-
-def _name(recording: Recording) -> str:
-    scenario = find_scenario(recording.header.scenario)
-    return recording.header.title + (f" – {scenario.title}" if scenario else "")
 
 
 class Recordings:
@@ -194,9 +123,9 @@ class Recordings:
     ) -> None:
         """Connect everything. `shown` returns the values of the components `views` for a view."""
         self.shown = shown
-        state = [session, self.player, article]
+        self.state = state = [session, self.player, article]
         buttons = [self.back, self.pause, self.play, self.forward]
-        outputs = [*views, *buttons, article, *settings, self.speed]
+        self.outputs = outputs = [*views, *buttons, article, *settings, self.speed]
         playing: dict[str, Any] = {"trigger_mode": "once", "concurrency_limit": None, **QUIET}
         self.watch.click(self.on_watch, [*state, self.choice], outputs, **playing)
         self.play.click(self.on_play, state, outputs, **playing)
@@ -227,7 +156,28 @@ class Recordings:
                 handler, [session, article, self.with_article], self.outbox, **QUIET
             ).success(None, self.outbox, self.outbox, js=f"(t) => sidecarPage.save('{name}', t)")
 
+    def begun(self) -> list[Any]:
+        """The events with which another recording takes the place of what is shown."""
+        return [self.watch.click, self.tour.click, self.upload.upload]
+
+    def opens(self, demo: Any) -> None:
+        """Show the recording that the page's address names. Call it after `wire`."""
+        demo.load(self.on_link, self.state, self.outputs, **QUIET)
+
     # Handlers
+
+    def on_link(
+        self, request: gr.Request, session: Session, player: Player, article: str
+    ) -> tuple[Any, ...]:
+        """A recording at its end, as whoever shared it saw it."""
+        name = self.known.files.get(request.query_params.get(RECORDING, ""))
+        if name is None:
+            return self.unchanged
+        recording = self.known.found[name]
+        player.load(recording, self.known.earlier(recording))
+        self._now_shows(session, player, article)
+        around = self._around(recording, article)
+        return (*self.shown(end(player)), *_buttons(False), *around)
 
     def on_watch(
         self, session: Session, player: Player, article: str, name: str
@@ -360,6 +310,8 @@ class Recordings:
         """What the player shows is what the tab shows."""
         assert player.recording is not None
         session.recording, session.recorded = player.recording, ""
+        article_shown = player.recording.article
+        session.shown = Article.of(article_shown).key if article_shown else ""
         player.records = session.on(Article.of(player.recording.article or article).key)
         return player.recording
 

@@ -73,6 +73,7 @@ def follow(
         settings.validate()
         with open_lease(host, session, monitored, visitor) as lease:
             session.recording = None  # until the run that is shown now has ended
+            session.shown = checked.key
             live = LiveRun(checked, settings, session.on(checked.key), scenario)
             lease.figures(live.report)
             try:

@@ -165,6 +165,13 @@ def step(player: Player, rounds: int) -> RunView:
     return _Fold(player).view(running=False)
 
 
+def end(player: Player) -> RunView:
+    """The whole recording at once."""
+    assert player.recording is not None
+    player.at = len(player.recording.events)
+    return _Fold(player).view(running=False)
+
+
 def record_of(recording: Recording, number: int) -> RunRecord:
     """A recording as an earlier run: a thin line in the chart, and numbers to compare with."""
     return _live(recording, (), recording.events).record(number)

@@ -191,6 +191,8 @@ def _column(shown: dict[str, str]) -> str:
             ("time", "time"),
         )
     )
+    if shown["tokens"] == "–":
+        costs = ""
     return (
         '<p class="raw writing" hidden></p>'
         f'<div class="result">{shown["list"]}<p class="raw">{shown["raw"]}</p>'

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from sidecar_core.events import SummaryFinished
 from sidecar_core.scenarios import BY_KEY, find_scenario
 from sidecar_core.view.conclusion import whole
-from sidecar_core.view.player import Player, Wait, replay, step
+from sidecar_core.view.player import Player, Wait, end, replay
 from sidecar_core.view.render import status
 from sidecar_core.view.run_view import RunView
 from sidecar_core.view.runs_table import RunRecord
@@ -66,7 +66,7 @@ def guided(
         if tour.lead:
             _turn(player)
         if tour.still:
-            yield _end(player)
+            yield end(player)
             return
         for view in replay(player, ended, clock):
             if view.running or not tour.lead:
@@ -80,7 +80,7 @@ def guided(
                 return
         if not tour.lead and tour.at == len(tour.scenes) - 1:
             player.tour = None
-            yield dataclasses.replace(_end(player), status=status(OVER, "done"))
+            yield dataclasses.replace(end(player), status=status(OVER, "done"))
             return
         tour.lead = tour.lead or 1
 
@@ -98,9 +98,3 @@ def _turn(player: Player) -> None:
     if scenario and scenario.about_tags:
         ends = (n for n, e in enumerate(recording.events) if isinstance(e, SummaryFinished))
         player.at = next(ends, 0)
-
-
-def _end(player: Player) -> RunView:
-    assert player.recording is not None
-    player.at = len(player.recording.events) - 1
-    return step(player, 1)

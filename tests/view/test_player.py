@@ -22,7 +22,8 @@ from sidecar_core.events import (
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.page import run as live
-from sidecar_core.page.recordings import AT_ONCE, Recordings, RecordingShelf
+from sidecar_core.page.recordings import AT_ONCE, Recordings
+from sidecar_core.page.shelf import RecordingShelf
 from sidecar_core.recording import Recording, compact, read_recording, record, write_recording
 from sidecar_core.report import RunReport
 from sidecar_core.scenarios import BY_KEY, EARLIER_KEYS

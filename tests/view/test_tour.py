@@ -13,7 +13,7 @@ from sidecar_core.events import SummaryFinished, TagsFinished, TokenAccepted, To
 from sidecar_core.examples import load_examples
 from sidecar_core.grounding import ground
 from sidecar_core.installed import ASSETS
-from sidecar_core.page.recordings import RecordingShelf
+from sidecar_core.page.shelf import RecordingShelf
 from sidecar_core.recording import Recording, record
 from sidecar_core.scenarios import BY_KEY, find_scenario
 from sidecar_core.settings import RunSettings
