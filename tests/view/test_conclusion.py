@@ -84,7 +84,7 @@ def test_the_masked_run_is_told_beside_both_others() -> None:
 
 def test_an_unrelated_draft_prompt_is_told_as_measured_without_any_scenario() -> None:
     now = measured("identical", 0.232)
-    settings = dataclasses.replace(MINE, draft_prompt="unrelated", draft_text="Yankee Doodle")
+    settings = dataclasses.replace(now.settings, draft_prompt="unrelated", draft_text="A song")
     words = ended(settings, now.report, [measured("suffix-masked", 0.751)])
     assert "fell from 0.751 with the suffix masked (run 1)" in words
     assert (
