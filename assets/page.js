@@ -68,10 +68,16 @@
       return words;
     },
     copyLink(query) {
-      copy(location.origin + location.pathname + (query ? "?" + query : ""), "Link copied");
+      const whole = /(^|&)(example|recording)=/.test(query);
+      const done = whole ? "Link copied" : "Link to the settings copied; your article is not in it";
+      copy(location.origin + location.pathname + (query ? "?" + query : ""), done);
       return "";
     },
   };
+
+  function unmark() {
+    document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));
+  }
 
   function toOutput() {
     if (window.innerWidth <= 820) document.getElementById("output").scrollIntoView();
@@ -90,6 +96,25 @@
       if (!document.getElementById("watch")?.offsetParent) shelf.querySelector("button").click();
       shelf.scrollIntoView({ behavior: "smooth", block: "center" });
     },
+    share: () => document.getElementById("link").click(),
+    find: (button) => {
+      const box = document.querySelector("#article textarea");
+      const words = button.dataset.passage.replace(/^…|…$/g, "").trim().split(/\s+/);
+      const pattern = words.map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("\\s+");
+      const found = new RegExp(pattern).exec(box.value);
+      if (!found) return toast("The article on the page does not have this passage");
+      box.inputMode = "none"; // no keyboard on a phone
+      box.addEventListener("blur", () => box.removeAttribute("inputmode"), { once: true });
+      box.focus({ preventScroll: true });
+      box.setSelectionRange(found.index, found.index + found[0].length);
+      const above = box.cloneNode(); // as long as the text down to the passage
+      above.style.cssText = `position: absolute; width: ${box.offsetWidth}px; height: 0; min-height: 0`;
+      box.after(above);
+      above.value = box.value.slice(0, found.index + 1);
+      box.scrollTop = above.scrollHeight - box.clientHeight / 2;
+      above.remove();
+      box.scrollIntoView({ block: "nearest" });
+    },
     copy: () => {
       const words = summaryText();
       if (words) copy(words, "Summary copied");
@@ -102,8 +127,9 @@
     if (!button) return;
     actions[button.dataset.do]?.(button);
     if (button.id === "watch") toOutput();
+    if (["watch", "tour"].includes(button.id)) unmark();
     if (button.id === "start" || button.id.startsWith("scenario-")) {
-      document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));
+      unmark();
       if (button.id !== "start") button.classList.add("current");
       if (window.innerWidth <= 820) {
         document.getElementById("status").scrollIntoView({ behavior: "smooth" });
@@ -111,10 +137,23 @@
     }
   });
 
+  // From the first touch on, the article is the visitor's, also after a reload.
+  for (const kind of ["click", "keydown", "change"]) {
+    document.addEventListener(kind, (event) => {
+      const address = new URL(location);
+      if (!event.isTrusted || !event.target.closest?.("#input") || !address.search) return;
+      ["example", "recording"].forEach((name) => address.searchParams.delete(name));
+      history.replaceState(history.state, "", address);
+    });
+  }
+
   document.addEventListener("change", (event) => {
     const name = event.target.dataset?.show;
     if (name) root.dataset[name] = event.target.checked ? "on" : "off";
-    if (event.target.type === "file" && event.target.closest("#recordings")) toOutput();
+    if (event.target.type === "file" && event.target.closest("#recordings")) {
+      toOutput();
+      unmark();
+    }
   });
 
   // Start is disabled during a run: after a key press, move the focus to Stop, and back afterwards.

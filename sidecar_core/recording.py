@@ -48,6 +48,9 @@ MAX_LINE = 60_000
 MAX_WORDS = 200
 """Characters of a header's title, machine and so on."""
 
+MAX_COMPARED = 1_000
+"""Characters of what a recording says about earlier runs."""
+
 MAX_ARTICLE = 40_000
 """Characters. Every tag is looked for in it, again at every step: that is to take no minutes."""
 
@@ -59,7 +62,8 @@ MAX_SECONDS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a recording says about itself; "" for what is not known. `scenario` is its key."""
+    """What a recording says about itself; "" for what is not known. `scenario` is its key,
+    `compared` a sentence about the earlier runs that it was compared with."""
 
     recording: Literal[1] = 1
     date: str = ""
@@ -71,6 +75,7 @@ class Header:
     scenario: str = ""
     software: dict[str, str] = field(default_factory=dict)
     article: str = ""
+    compared: str = ""
 
     def describe(self) -> str:
         """Pair, precision, machine and date in a line."""
@@ -101,13 +106,17 @@ class Recording:
         """The article, None where the recording does not hold it."""
         return self.header.article or None
 
+    def comparing(self, words: str) -> Recording:
+        """The same with a sentence about earlier runs."""
+        return dataclasses.replace(self, header=dataclasses.replace(self.header, compared=words))
+
     def named(self, title: str, article: str = "") -> Recording:
         """The same with a title, and with the article in it unless that is ""."""
         header = dataclasses.replace(self.header, title=title[:MAX_WORDS], article=article)
         return dataclasses.replace(self, header=header)
 
 
-def record(events: Sequence[Event], scenario: str = "") -> Recording:
+def record(events: Sequence[Event], scenario: str = "", compared: str = "") -> Recording:
     """The recording of a run that has just ended on this machine. It names no folder: of models
     given by their paths the last part remains."""
     started = events[0]
@@ -121,6 +130,7 @@ def record(events: Sequence[Event], scenario: str = "") -> Recording:
         machine=machine(started.device),
         scenario=scenario,
         software=dict(_software()),
+        compared=compared,
     )
     return Recording(header, (started, *events[1:]))
 
@@ -234,13 +244,15 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _checked_header(header: Header) -> Header:
-    words = dataclasses.asdict(header) | {"article": "", "recording": ""}
+    words = dataclasses.asdict(header) | {"article": "", "recording": "", "compared": ""}
     for name, value in words.items():
         parts = [*value, *value.values()] if isinstance(value, dict) else [value]
         if len(parts) > 20 or any(len(part) > MAX_WORDS for part in parts):
             raise FieldError(f"{name!r} is longer than {MAX_WORDS} characters")
     if len(header.article) > MAX_ARTICLE:
         raise FieldError(f"the article is longer than {MAX_ARTICLE:,} characters")
+    if len(header.compared) > MAX_COMPARED:
+        raise FieldError(f"its comparison is longer than {MAX_COMPARED:,} characters")
     if header.date:
         try:
             datetime.fromisoformat(header.date)

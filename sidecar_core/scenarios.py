@@ -27,6 +27,16 @@ class Scenario:
     suffix_masking: bool
     document_masking: bool
 
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether its α says something beside the first scenario's only."""
+        return self.key.startswith("suffix-")
+
+    @property
+    def about_tags(self) -> bool:
+        """Whether it shows something of the tags, not of α."""
+        return self.key.startswith("document-")
+
     def apply(self, settings: RunSettings) -> RunSettings:
         return dataclasses.replace(
             settings,

@@ -67,6 +67,9 @@ def page_of(host: ModelHost, *arguments: Any, **launch: Any) -> Iterator[str]:
         demo.close(verbose=False)
 
 
+SEEN = "try { localStorage.setItem('sidecar-tour', 'seen'); } catch {}"
+
+
 class Served:
     """The page in this process, over a scripted engine that a test may change.
 
@@ -77,8 +80,8 @@ class Served:
         self.engine = ScriptedEngine()
         self.host = host = host_of(self.engine)
         examples = (
-            Example("The plant", "The plant closed. The Broken Arrow line is gone."),
-            Example("Other", "Some other article."),
+            Example("The plant", "The plant closed. The Broken Arrow line is gone.", "plant"),
+            Example("Other", "Some other article.", "other"),
         )
         self.demo = build_demo(host, examples, recordings)
         _, self.url, _ = self.demo.launch(
@@ -118,13 +121,23 @@ def browser() -> Iterator[Any]:
 
 
 class Tab:
-    """A visitor of their own: one page in one context, and what its console said."""
+    """A visitor of their own: one page in one context, and what its console said. On a `first`
+    visit the tour begins by itself."""
 
     def __init__(
-        self, browser: Any, url: str, width: int, height: int, patience: int, **options: Any
+        self,
+        browser: Any,
+        url: str,
+        width: int,
+        height: int,
+        patience: int,
+        first: bool = False,
+        **options: Any,
     ) -> None:
         self.patience = patience
         self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        if not first:
+            self.context.add_init_script(SEEN)
         self.page = self.context.new_page()
         self.page.set_default_timeout(patience)
         self.complaints: list[str] = []

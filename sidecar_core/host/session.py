@@ -40,7 +40,8 @@ class Session(Tab):
     """The runs of one tab.
 
     `runs` have ended; `recording` is of the run that is shown, once it has ended; `recorded` is the
-    key of its article, "" if the recording came from a file. A replay ends when other work starts.
+    key of its article, "" if the recording came from a file. `shown` is the key of the article that
+    the results on the page belong to, "" if it is not known. A replay ends when other work starts.
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class Session(Tab):
         self.runs: list[RunRecord] = []
         self.recording: Recording | None = None
         self.recorded = ""
+        self.shown = ""
         self.replaying = False
 
     def on(self, key: str) -> list[RunRecord]:

@@ -1,6 +1,7 @@
 """Links that open the page with settings: query parameters to settings, and back.
 
-A link contains only what differs from the defaults, and never the article. Values are checked like
+A link names an example or a recording that comes with the program. It contains only what differs
+from the defaults, and never a visitor's article. Values are checked like
 all input; one invalid value rejects the whole link.
 """
 
@@ -18,6 +19,12 @@ from sidecar_core.settings import AUTO, RANGES, RunSettings, renewed
 from sidecar_core.tasks import task_of
 
 SCENARIO = "scenario"
+EXAMPLE = "example"
+"""The key of an example article."""
+
+RECORDING = "recording"
+"""The name of a recording's file, without its ending. It brings its article and its settings."""
+
 FIELDS = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
@@ -38,10 +45,11 @@ def from_query(query: Mapping[str, str]) -> tuple[RunSettings, Scenario | None]:
     return scenario.apply(settings), scenario
 
 
-def to_query(settings: RunSettings) -> str:
-    """The query string (without "?") that restores these settings; "" for the defaults."""
+def to_query(settings: RunSettings, **names: str) -> str:
+    """The query string (without "?") that restores these settings; "" for the defaults. `names` are
+    the values of SCENARIO, EXAMPLE and RECORDING, "" for none."""
     defaults = RunSettings()
-    pairs = []
+    pairs = [(name, value) for name, value in names.items() if value]
     for name in FIELDS:
         value = getattr(settings, name)
         if value != getattr(defaults, name):

@@ -14,7 +14,7 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.errors import SidecarError
+from sidecar_core.errors import BadInput, SidecarError
 from sidecar_core.examples import Example, load_examples
 from sidecar_core.host.limits import MAX_WAITING
 from sidecar_core.host.model_host import HostStatus, ModelHost
@@ -34,12 +34,12 @@ from sidecar_core.page.edge import (
     outlives_reload,
     read_upload,
 )
-from sidecar_core.page.links import from_query, to_query
+from sidecar_core.page.links import EXAMPLE, RECORDING, from_query, to_query
 from sidecar_core.page.recordings import AT_ONCE, Recordings
 from sidecar_core.page.tag_lab import build_tag_lab
 from sidecar_core.prompts import Article, check_text
 from sidecar_core.report import TaggerReport
-from sidecar_core.scenarios import SCENARIOS, Scenario
+from sidecar_core.scenarios import SCENARIOS, Scenario, find_scenario
 from sidecar_core.settings import MAX_ARTICLE_CHARS, RunSettings
 from sidecar_core.view.alpha_chart import alpha_figure
 from sidecar_core.view.attention_map import attention_map
@@ -53,6 +53,8 @@ MAX_UPLOAD = "4mb"
 
 STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
 
+SCRIPTS = ("page.js", "tour.js")
+
 KEEP_UPLOADS = 300
 """Uploaded files are deleted after this many seconds; they are read immediately."""
 
@@ -62,7 +64,7 @@ def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
     return {
         "theme": _theme(),
         "css": "".join(map(_asset, STYLES)),
-        "head": f"<script>{(ASSETS / 'page.js').read_text(encoding='utf-8')}</script>",
+        "head": f"<script>{''.join(map(_asset, SCRIPTS))}</script>",
         "run_history": False,
         "footer_links": ["api", "settings"],
         "ssr_mode": False,
@@ -103,16 +105,16 @@ class _Page:
     def build(self, demo: Any) -> None:
         self.session = gr.State(Session())
         self.outbox = gr.Textbox(visible="hidden", elem_id="outbox", label="Outbox")
+        self.link = gr.Button("Share", visible="hidden", elem_id="link")
         with gr.Row(elem_id="top"):
             html(words.TITLE, elem_id="title")
             self.models = html(self._models(self.host.status()), elem_id="models")
-            html(words.TOOLS, elem_id="tools")
+            html(words.TOUR * bool(self.recordings.story) + words.TOOLS, elem_id="tools")
         with gr.Row(elem_id="scenarios"):
             self.scenario_buttons = [
                 gr.Button(f"{n}  {s.title}", size="sm", elem_id=f"scenario-{s.key}", min_width=100)
                 for n, s in enumerate(SCENARIOS, 1)
             ]
-        self.note = html(HINT, html_template=words.NOTE, elem_id="note")
         self.recordings.bar()
         with gr.Row(elem_id="board"):
             with gr.Column(elem_id="input", min_width=280):
@@ -122,7 +124,6 @@ class _Page:
         self.recordings.shelf()
         with gr.Accordion("More settings", open=False, elem_id="more"):
             chosen |= controls.more()
-            self.link = gr.Button("Copy link to these settings", size="sm", elem_id="link")
         self.settings = [chosen[name] for name in controls.SETTINGS]
         self.inputs = {"article": self.article} | {name: chosen[name] for name in controls.SETTINGS}
         with gr.Column(elem_id="below"):
@@ -165,6 +166,8 @@ class _Page:
 
     def _output(self) -> None:
         self.status = html(_ready(), html_template=words.STATUS, elem_id="status")
+        self.stale = html("", elem_id="stale")
+        self.note = html(HINT, html_template=words.NOTE, elem_id="note")
         self.tiles = html(tiles(None), html_template=words.TILES, elem_id="tiles")
         with gr.Row(elem_id="reading"):
             with gr.Column(elem_id="stream-card", elem_classes="card", min_width=260):
@@ -234,8 +237,11 @@ class _Page:
                 **running,
             )
             started.append(run)
+        known = [self.session, self.article], [self.runs, self.example, self.stale]
         for run in started:  # its article may have been changed meanwhile
-            run.then(self.history, [self.session, self.article], self.runs, **QUIET)
+            run.then(self.known, *known, **QUIET)
+        begun = [button.click for button in (self.start, *self.scenario_buttons)]
+        gr.on([*begun, *self.recordings.begun()], None, None, self.stale, js="() => ''", **QUIET)
         controls.stops(self.stop, self.session)
 
         # One handler for all triggers, so that its updates arrive in order.
@@ -254,23 +260,19 @@ class _Page:
             concurrency_limit=4,
             **QUIET,
         )
-        self.article.change(
-            self.known,
-            [self.session, self.article],
-            [self.runs, self.example],
-            trigger_mode="always_last",
-            **QUIET,
-        )
+        self.article.change(self.known, *known, trigger_mode="always_last", **QUIET)
         self.trim.click(self.first_tokens, None, self.article, inputs_kwargs=self.inputs, **QUIET)
         self.example.input(self.choose, self.example, self.article, **QUIET)
         self.upload.upload(self.read, self.upload, self.article, **QUIET)
         self.recordings.wire(self.session, self.article, self.settings, views, _outputs)
         self.link.click(
-            self.link_of, None, self.outbox, inputs_kwargs=self.inputs, **QUIET
+            self.link_of, self.session, self.outbox, inputs_kwargs=self.inputs, **QUIET
         ).success(None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)")
         timer = gr.Timer(1)
         timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
-        demo.load(self.open, None, [*self.settings, self.note], queue=False, **QUIET)
+        opened = [*self.settings, self.note, self.article]
+        demo.load(self.open, None, opened, queue=False, **QUIET)
+        self.recordings.opens(demo)
         demo.unload(self.on_close)
         outlives_reload(demo, self.article, "article")
         outlives_reload(demo, self.tag_lab.summary, "summary")
@@ -335,13 +337,13 @@ class _Page:
                 lengths = dict(engine.segments(cleaned, whole))
         return f"{tokens:,} of {limit:,} tokens", hidden, attention_map(lengths, settings)
 
-    def history(self, session: Session, article: str) -> str:
-        return runs_table(session.on(Article.of(article).key))
-
-    def known(self, session: Session, article: str) -> tuple[str, str | None]:
-        """The runs on an article, and the title of the example that it is, if any."""
+    def known(self, session: Session, article: str) -> tuple[str, str | None, str]:
+        """The runs on an article, the title of the example that it is, if any, and a sentence if
+        what is shown belongs to another article."""
         title = next((e.title for e in self.examples if e.text == article), None)
-        return self.history(session, article), title
+        key = Article.of(article).key
+        stale = words.STALE if session.shown not in ("", key) else ""
+        return runs_table(session.on(key)), title, stale
 
     def first_tokens(self, **inputs: Any) -> str:
         with as_gradio_errors():
@@ -360,9 +362,20 @@ class _Page:
         with as_gradio_errors():
             return read_upload(data)
 
-    def link_of(self, **inputs: Any) -> str:
+    def link_of(self, session: Session, **inputs: Any) -> str:
+        """The address of what is shown: a recording, or the example, the scenario and the settings
+        on the page. An article of the visitor's own is in none."""
+        if name := self.recordings.known.name_of(session.recording):
+            return to_query(RunSettings(), recording=name)
         with as_gradio_errors():
-            return to_query(RunInputs(**inputs).settings())
+            asked = RunInputs(**inputs)
+            settings = asked.settings()
+            key = session.recording.header.scenario if session.recording else ""
+            scenario = find_scenario(key)
+            if scenario is None or scenario.apply(settings) != settings:
+                key = ""
+            example = next((e.key for e in self.examples if e.text == asked.article), "")
+            return to_query(settings, example=example, scenario=key)
 
     def poll(self) -> tuple[Any, Any]:
         """The state of the models, until they are ready."""
@@ -374,11 +387,17 @@ class _Page:
         return _models(now, words.MEANWHILE if self.recordings.known.found else "")
 
     def open(self, request: gr.Request) -> list[Any]:
-        """Settings and scenario from the page's address. Other settings stay: a quick visitor may
-        have changed them already."""
+        """Settings, scenario and example from the page's address. Other settings stay: a quick
+        visitor may have changed them already."""
         note: Any = gr.skip()
+        query = dict(request.query_params)
+        article = next((e.text for e in self.examples if e.key == query.get(EXAMPLE)), None)
         try:
-            settings, scenario = from_query(dict(request.query_params))
+            settings, scenario = from_query(query)
+            if EXAMPLE in query and article is None:
+                raise BadInput("This link names an example that is not here.")
+            if RECORDING in query and query[RECORDING] not in self.recordings.known.files:
+                raise BadInput("This link names a recording that is not here.")
         except SidecarError as error:
             settings, scenario = RunSettings(), None
             note = text(f"{error} The page opened with the default settings.")
@@ -387,7 +406,8 @@ class _Page:
         pairs = zip(
             controls.values_of(settings), controls.values_of(controls.DEFAULTS), strict=True
         )
-        return [*(gr.skip() if value == default else value for value, default in pairs), note]
+        shown = [gr.skip() if value == default else value for value, default in pairs]
+        return [*shown, note, article or gr.skip()]
 
 
 def _outputs(view: RunView) -> tuple[Any, ...]:

@@ -6,29 +6,29 @@ components as a live run, but never enters the table of this tab's runs.
 
 from __future__ import annotations
 
-import logging
+import contextlib
+import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from sidecar_core.errors import Busy, SidecarError
+from sidecar_core.errors import Busy
 from sidecar_core.examples import Example
 from sidecar_core.host.session import Session
 from sidecar_core.page import controls
 from sidecar_core.page.edge import QUIET, as_gradio_errors, html
+from sidecar_core.page.links import RECORDING
+from sidecar_core.page.shelf import RecordingShelf
 from sidecar_core.prompts import Article
 from sidecar_core.recording import MAX_ARTICLE, Recording, read_recording, write_recording
-from sidecar_core.scenarios import SCENARIOS, find_scenario
-from sidecar_core.view.player import SPEEDS, Player, record_of, replay, step
+from sidecar_core.view.player import SPEEDS, Player, Tour, banner, end, replay, step
 from sidecar_core.view.recording_page import recording_page
 from sidecar_core.view.run_view import RunView
-from sidecar_core.view.runs_table import RunRecord
-
-log = logging.getLogger(__name__)
+from sidecar_core.view.tour import SPEED, guided
 
 ABOUT = (
     '<p class="sub">Recorded runs need no model, so they play while the models load. To see one of '
@@ -40,50 +40,6 @@ AT_ONCE = 16
 CONTENT = "The file contains the summary, the tags, the settings and the kind of machine."
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingShelf:
-    """The recordings that come with the program, by the name in the list."""
-
-    found: dict[str, Recording]
-
-    @classmethod
-    def of(cls, folder: Path) -> RecordingShelf:
-        """The folder's .jsonl files; an invalid one is logged and skipped."""
-        recordings = []
-        for path in sorted(folder.glob("*.jsonl")):
-            try:
-                recordings.append(read_recording(path.read_bytes()))
-            except (SidecarError, OSError) as error:
-                log.warning("Skipping the recording %s: %s", path.name, error)
-        recordings.sort(key=lambda r: (r.header.title, _place(r)))
-        return cls({_name(r): r for r in recordings})
-
-    def earlier(self, recording: Recording) -> list[RunRecord]:
-        """The recordings of the same article under the scenarios before this one's."""
-        return [
-            record_of(other, _place(other) + 1)
-            for other in self.found.values()
-            if recording.article is not None
-            and _subject(other) == _subject(recording)
-            and _place(other) < _place(recording)
-        ]
-
-
-def _subject(recording: Recording) -> tuple[str | None, str, str]:
-    return recording.article, recording.header.pair, recording.header.precision
-
-
-def _place(recording: Recording) -> int:
-    """The index of its scenario; those without one come last."""
-    scenario = find_scenario(recording.header.scenario)
-    return SCENARIOS.index(scenario) if scenario else len(SCENARIOS)
-
-
-def _name(recording: Recording) -> str:
-    scenario = find_scenario(recording.header.scenario)
-    return recording.header.title + (f" – {scenario.title}" if scenario else "")
-
-
 class Recordings:
     """The components and their handlers. Call `bar`, `shelf` and `saving` where the parts belong on
     the page, then `wire`."""
@@ -91,17 +47,24 @@ class Recordings:
     def __init__(self, folder: Path, examples: Sequence[Example]) -> None:
         self.known = RecordingShelf.of(folder)
         self.examples = examples
+        self.story = tuple(self.known.story())
         self.places = threading.BoundedSemaphore(AT_ONCE)
+        self.unasked = threading.BoundedSemaphore(AT_ONCE // 2)
 
     def bar(self) -> None:
         """Contains the banner, so it must come before everything that the banner is about."""
         self.player = gr.State(Player())
+        self.tour = gr.Button("Watch the tour", visible="hidden", elem_id="tour")
+        self.how = gr.Textbox(visible="hidden", elem_id="tour-how", label="How the tour begins")
         with gr.Row(elem_id="player"):
             self.banner = html("", elem_id="banner")
-            self.back = _button("‹ round", "back")
+            self.before = _button("‹ scene", "tour-back", "scene")
+            self.back = _button("‹ round", "back", "round-step")
             self.pause = _button("Pause", "pause")
             self.play = _button("Play", "play")
-            self.forward = _button("round ›", "forward")
+            self.forward = _button("round ›", "forward", "round-step")
+            self.next = _button("scene ›", "tour-next", "scene")
+            self.end = _button("End the tour", "tour-end", "scene")
             self.speed = gr.Dropdown(
                 list(SPEEDS),
                 value="1×",
@@ -160,12 +123,26 @@ class Recordings:
     ) -> None:
         """Connect everything. `shown` returns the values of the components `views` for a view."""
         self.shown = shown
-        state = [session, self.player, article]
+        self.state = state = [session, self.player, article]
         buttons = [self.back, self.pause, self.play, self.forward]
-        outputs = [*views, *buttons, article, *settings]
+        self.outputs = outputs = [*views, *buttons, article, *settings, self.speed]
         playing: dict[str, Any] = {"trigger_mode": "once", "concurrency_limit": None, **QUIET}
         self.watch.click(self.on_watch, [*state, self.choice], outputs, **playing)
         self.play.click(self.on_play, state, outputs, **playing)
+        self.unchanged = tuple(
+            [gr.skip()] * len(outputs)
+        )  # a handler that yields nothing clears all
+        self.tour.click(
+            self.on_tour,
+            [*state, self.how],
+            outputs,
+            js="(s, p, a) => [s, p, a, sidecarTour.how()]",
+            **playing,
+        )
+        for button, lead in ((self.before, -1), (self.next, 1)):
+            leading = playing | {"trigger_mode": "multiple"}
+            button.click(self._leading(lead), state, outputs, **leading)
+        self.end.click(self.on_end, [session, self.player], self.banner, queue=False, **QUIET)
         self.upload.upload(self.on_upload, [*state, self.upload], outputs, **playing)
         self.pause.click(self.on_pause, session, None, queue=False, **QUIET)
         self.speed.input(self.on_speed, [self.player, self.speed], None, queue=False, **QUIET)
@@ -179,29 +156,93 @@ class Recordings:
                 handler, [session, article, self.with_article], self.outbox, **QUIET
             ).success(None, self.outbox, self.outbox, js=f"(t) => sidecarPage.save('{name}', t)")
 
+    def begun(self) -> list[Any]:
+        """The events with which another recording takes the place of what is shown."""
+        return [self.watch.click, self.tour.click, self.upload.upload]
+
+    def opens(self, demo: Any) -> None:
+        """Show the recording that the page's address names. Call it after `wire`."""
+        demo.load(self.on_link, self.state, self.outputs, **QUIET)
+
     # Handlers
+
+    def on_link(
+        self, request: gr.Request, session: Session, player: Player, article: str
+    ) -> tuple[Any, ...]:
+        """A recording at its end, as whoever shared it saw it."""
+        name = self.known.files.get(request.query_params.get(RECORDING, ""))
+        if name is None:
+            return self.unchanged
+        recording = self.known.found[name]
+        player.load(recording, self.known.earlier(recording))
+        self._now_shows(session, player, article)
+        around = self._around(recording, article)
+        return (*self.shown(end(player)), *_buttons(False), *around)
 
     def on_watch(
         self, session: Session, player: Player, article: str, name: str
     ) -> Iterator[tuple[Any, ...]]:
         if name not in self.known.found:
             raise gr.Error("Choose a recording first.", print_exception=False)
-        yield from self._play(session, player, article, self.known.found[name])
+        recording = self.known.found[name]
+        begin = partial(player.load, recording, self.known.earlier(recording))
+        yield from self._play(session, player, article, begin)
+
+    def on_tour(
+        self, session: Session, player: Player, article: str, how: str
+    ) -> Iterator[tuple[Any, ...]]:
+        """The tour from its beginning. `how` holds "still" if nothing is to move by itself, and
+        "itself" if nobody asked for the tour: then it leaves half of the places to those who ask,
+        and does not complain."""
+        unasked = "itself" in how
+        yield self.unchanged
+        if unasked and (session.busy.locked() or not self.unasked.acquire(blocking=False)):
+            return
+        try:
+            with contextlib.suppress(*[gr.Error] if unasked else []):
+                player.speed = SPEEDS[SPEED]
+                begin = partial(player.guide, Tour(self.story, still="still" in how))
+                yield from self._play(session, player, article, begin)
+        finally:
+            if unasked:
+                self.unasked.release()
+
+    def _leading(self, lead: int) -> Callable[..., Iterator[tuple[Any, ...]]]:
+        def on_lead(session: Session, player: Player, article: str) -> Iterator[tuple[Any, ...]]:
+            yield self.unchanged
+            if player.tour is None:
+                return
+            player.tour.lead = lead
+            if not session.replaying:  # else the playing tour follows
+                yield from self._play(session, player, article)
+
+        return on_lead
+
+    def on_end(self, session: Session, player: Player) -> Any:
+        """The tour ends; what it shows stays, as a recording."""
+        player.tour = None
+        self.on_pause(session)
+        return banner(player.recording) if player.recording else gr.skip()
 
     def on_upload(
         self, session: Session, player: Player, article: str, data: bytes
     ) -> Iterator[tuple[Any, ...]]:
         with as_gradio_errors():
             recording = read_recording(data)
-        yield from self._play(session, player, article, recording)
+        begin = partial(player.load, recording, self.known.earlier(recording))
+        yield from self._play(session, player, article, begin)
 
     def on_play(self, session: Session, player: Player, article: str) -> Iterator[tuple[Any, ...]]:
         yield from self._play(session, player, article)
 
     def _play(
-        self, session: Session, player: Player, article: str, recording: Recording | None = None
+        self,
+        session: Session,
+        player: Player,
+        article: str,
+        begin: Callable[[], None] | None = None,
     ) -> Iterator[tuple[Any, ...]]:
-        """Play `recording` from its beginning, or continue the current one."""
+        """Play what `begin` makes the player show, or continue with what it shows."""
         if session.busy.locked() and not session.replaying:
             raise gr.Error("A run is in progress. Stop it first.", print_exception=False)
         if not self.places.acquire(blocking=False):
@@ -213,7 +254,7 @@ class Recordings:
         try:
             with as_gradio_errors():
                 stop = session.take()
-            yield from self._played(session, player, article, recording, stop)
+            yield from self._played(session, player, article, begin, stop)
         finally:
             self.places.release()
 
@@ -222,19 +263,21 @@ class Recordings:
         session: Session,
         player: Player,
         article: str,
-        recording: Recording | None,
+        begin: Callable[[], None] | None,
         stop: threading.Event,
     ) -> Iterator[tuple[Any, ...]]:
         session.replaying = True
         try:
-            if recording is not None:
-                player.load(recording, self.known.earlier(recording))
+            if begin is not None:
+                begin()
             if player.recording is None:
                 raise gr.Error("There is no recording to play. Choose one.", print_exception=False)
+            if player.tour is not None:
+                yield from self._guided(session, player, article, stop)
+                return
             if player.at == len(player.recording.events):
                 player.at = 0
-            player.records = session.on(Article.of(player.recording.article or article).key)
-            session.recording, session.recorded = player.recording, ""
+            self._now_shows(session, player, article)
             around = self._around(player.recording, article)
             for view in replay(player, stop.wait):
                 yield (*self.shown(view), *_buttons(view.running), *around)
@@ -243,12 +286,40 @@ class Recordings:
             session.replaying = False
             session.busy.release()
 
+    def _guided(
+        self, session: Session, player: Player, article: str, stop: threading.Event
+    ) -> Iterator[tuple[Any, ...]]:
+        """The player's tour. Start stays enabled: a run takes the tour's place."""
+        skipped = [gr.skip()] * (len(controls.SETTINGS) + 2)
+        scene: Recording | None = None
+        self._now_shows(session, player, article)
+        for view in guided(player, stop.wait):
+            around = skipped
+            if scene is not player.recording:
+                shown = self._now_shows(session, player, article)
+                there, *values, _ = self._around(shown, article)
+                around = [gr.skip(), *values, gr.skip()] if scene else [there, *values, SPEED]
+                scene = shown
+            view = dataclasses.replace(view, running=False)
+            yield (*self.shown(view), *_buttons(True), *around)
+        assert player.recording is not None
+        view = dataclasses.replace(view, banner=banner(player.recording, player.tour))
+        yield (*self.shown(view), *_buttons(False), *skipped)
+
+    def _now_shows(self, session: Session, player: Player, article: str) -> Recording:
+        """What the player shows is what the tab shows."""
+        assert player.recording is not None
+        session.recording, session.recorded = player.recording, ""
+        article_shown = player.recording.article
+        session.shown = Article.of(article_shown).key if article_shown else ""
+        player.records = session.on(Article.of(player.recording.article or article).key)
+        return player.recording
+
     def _stepping(self, rounds: int) -> Callable[..., tuple[Any, ...]]:
         def on_step(session: Session, player: Player, article: str) -> tuple[Any, ...]:
             if player.recording is None or session.busy.locked():
                 raise gr.Error("Pause the recording or stop the run first.", print_exception=False)
-            session.recording, session.recorded = player.recording, ""
-            player.records = session.on(Article.of(player.recording.article or article).key)
+            self._now_shows(session, player, article)
             view = step(player, rounds)
             return (*self.shown(view), *_buttons(False))
 
@@ -256,8 +327,8 @@ class Recordings:
 
     def _around(self, recording: Recording, there: str) -> list[Any]:
         """Values for the article box and the settings: those of the recording. An article that the
-        visitor brought stays."""
-        values = controls.values_of(recording.settings)
+        visitor brought stays, and so does the speed."""
+        values = [*controls.values_of(recording.settings), gr.skip()]
         if there.strip() and all(e.text != there for e in self.examples):
             return [gr.skip(), *values]
         return [recording.article or gr.skip(), *values]
@@ -311,5 +382,5 @@ def _buttons(running: bool) -> tuple[Any, ...]:
     )
 
 
-def _button(label: str, name: str) -> Any:
-    return gr.Button(label, size="sm", elem_id=name, min_width=30)
+def _button(label: str, name: str, kind: str = "") -> Any:
+    return gr.Button(label, size="sm", elem_id=name, elem_classes=kind, min_width=30)

@@ -73,6 +73,7 @@ def follow(
         settings.validate()
         with open_lease(host, session, monitored, visitor) as lease:
             session.recording = None  # until the run that is shown now has ended
+            session.shown = checked.key
             live = LiveRun(checked, settings, session.on(checked.key), scenario)
             lease.figures(live.report)
             try:
@@ -99,7 +100,8 @@ def _run(lease: Lease, live: LiveRun, session: Session) -> Iterator[MakeView]:
     live.report.timed_out = lease.limit.over
     session.keep(live.record(session.next_number(article.key)))
     if live.report.started:
-        session.recording = record(live.events, live.scenario.key if live.scenario else "")
+        scenario = live.scenario.key if live.scenario else ""
+        session.recording = record(live.events, scenario, live.comparison())
         session.recorded = article.key
     timed_out = live.report.ending == "timed_out"
     last = status(f"{lease.limit.message} {KEPT}", "done") if timed_out else None

@@ -17,6 +17,10 @@ ABOUT = f"""
 <p>Speculative Sidecar {__version__}</p>
 """
 
+TOUR = """
+<button type="button" class="tour" data-do="tour">Watch the tour</button>
+"""
+
 TOOLS = """
 <div class="tools">
   <button type="button" data-do="theme" aria-label="Switch between light and dark"
@@ -36,6 +40,8 @@ STREAM_HEAD = """
   <label><input type="checkbox" data-show="rejected" checked> rejected drafts</label>
   <label><input type="checkbox" data-show="rounds"> rounds</label>
   <button type="button" data-do="copy" title="Copy the text of the summary">Copy</button>
+  <button type="button" data-do="share" title="Copy an address that opens this page as it is: the
+example or recording, the scenario and the settings, never an article of your own">Share</button>
 </div>
 """
 
@@ -70,7 +76,9 @@ RUNS_HEAD = """
 <p class="sub">in this tab</p>
 """
 
-NOTE = "<p>${value}</p>"
+NOTE = '<p role="status" aria-live="polite" dir="auto">${value}</p>'
+
+STALE = "<p>These results belong to another article. Press Start to run this one.</p>"
 
 STATUS = """
 <div class="status ${value.kind}">
@@ -81,7 +89,7 @@ STATUS = """
 """
 
 TILES = """
-<dl class="tiles">
+<dl class="tiles ${value.passes === '–' ? 'empty' : ''}">
   <div class="tile" title="The overlap of two next-token distributions: the sum of min(p, q) over
 the vocabulary. α is its mean over the judged positions.">
     <dt>α</dt><dd class="figure">${value.alpha}</dd><dd class="note">${value.alpha_note}</dd></div>
@@ -110,7 +118,7 @@ STREAM = (
 _TAGS = """
 <div class="head"><h2>{name} ${value.what}</h2><p class="sub">{about}</p></div>
 <div class="tags">${value.list}<p class="raw">${value.raw}</p>
-<dl class="costs">
+<dl class="costs ${value.tokens === '–' ? 'empty' : ''}">
   <div title="Columns of the draft's KV cache that the last token attended to.">
     <dt>attends to</dt><dd>${value.tokens}</dd></div>
   <div title="Size of these keys and values."><dt>cache</dt><dd>${value.bytes}</dd></div>

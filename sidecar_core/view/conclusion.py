@@ -1,7 +1,8 @@
-"""One sentence about the result of a scenario.
+"""What a run ended in, and what changed against earlier runs on the same article.
 
-It states measured numbers only: this run's, and those of earlier runs on the same article that
-differ in nothing but the scenario.
+`own` speaks of the run alone, `compared` of the difference; every number is from a report, and two
+texts are called the same only if they are the same token for token. `compared` quotes nothing of
+the document, so a recording without its article may hold it.
 """
 
 from __future__ import annotations
@@ -9,117 +10,181 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sidecar_core.grounding import ground
-from sidecar_core.report import RunReport
+from sidecar_core.report import RunReport, shown
 from sidecar_core.scenarios import CHANGED, Scenario
 from sidecar_core.settings import RunSettings
-from sidecar_core.view.runs_table import RunRecord
-from sidecar_core.view.tag_column import SIGNS
+from sidecar_core.view.runs_table import RunRecord, changes, prompt_label
+from sidecar_core.view.tag_column import NOUNS, SIGNS, UNSEEN
+
+CONDITIONS = {
+    "identical": "with identical prompts",
+    "visible": "with the suffix visible",
+    "masked": "with the suffix masked",
+    "rebased": "with the suffix masked and positions rebased",
+    "unrelated": "with an unrelated draft prompt",
+}
+"""The draft's prompt in words, by the label of `prompt_label`."""
+
+NOTHING = "The run ended before there was anything to compare."
 
 
 def comparable(a: RunSettings, b: RunSettings) -> bool:
-    """Whether two runs differ in nothing but what a scenario changes."""
+    """Whether two runs differ in nothing but what the draft reads and when."""
     mine, other = a.as_dict(), b.as_dict()
-    return all(mine[name] == other[name] for name in mine if name not in (*CHANGED, "draft_text"))
+    free = (*CHANGED, "draft_text", "positions")
+    return all(mine[name] == other[name] for name in mine if name not in free)
 
 
-def outcome(
-    scenario: Scenario,
-    settings: RunSettings,
-    report: RunReport,
-    earlier: Sequence[RunRecord],
-    document: str,
-) -> str:
-    """One sentence with this run's numbers and those of the runs to compare with."""
-    if not _whole(report) or report.alpha is None:
-        return "The run ended before there was anything to compare."
-    alpha = report.alpha
-    identical = _alpha_of(earlier, settings, "identical", None)
-    visible = _alpha_of(earlier, settings, "compound", False)
-    if scenario.key == "identical":
-        return f"α is {alpha:.3f} with identical prompts: the baseline on this article."
-    if scenario.key == "suffix-visible":
-        if identical is None:
-            return f"α is {alpha:.3f} with the suffix visible; run scenario 1 to compare."
-        return f"α {_moved(identical, alpha)} with the suffix visible." + _same_text(
-            earlier, settings, report
-        )
-    if scenario.key == "suffix-masked":
-        parts = [f"α is {alpha:.3f} with the suffix masked"]
-        if visible is not None:
-            parts.append(f"{visible:.3f} with it visible")
-        if identical is not None:
-            parts.append(f"{identical:.3f} with identical prompts")
-        if len(parts) == 1:
-            return parts[0] + "; run scenarios 1 and 2 to compare."
-        return ", ".join(parts) + "." + _same_text(earlier, settings, report)
-    return _tags_outcome(report, earlier, settings, document)
-
-
-def _alpha_of(
-    earlier: Sequence[RunRecord], settings: RunSettings, prompt: str, masking: bool | None
-) -> float | None:
-    """α of the latest comparable run with that draft prompt and suffix masking (None: either)."""
-    for run in reversed(earlier):
-        if (
-            run.settings.draft_prompt == prompt
-            and masking in (None, run.settings.suffix_masking)
-            and comparable(run.settings, settings)
-            and _whole(run.report)
-        ):
-            return run.report.alpha
-    return None
-
-
-def _moved(before: float, after: float) -> str:
-    word = "fell" if round(after, 3) < round(before, 3) else "rose"
-    if round(after, 3) == round(before, 3):
-        return f"stayed at {after:.3f}"
-    return f"{word} from {before:.3f} to {after:.3f}"
-
-
-def _whole(report: RunReport) -> bool:
+def whole(report: RunReport) -> bool:
+    """Whether the summary was finished."""
     return report.summary is not None and report.summary.reason != "cancelled"
 
 
-def _same_text(earlier: Sequence[RunRecord], settings: RunSettings, report: RunReport) -> str:
-    """Says so if every comparable whole run wrote exactly the same tokens."""
-    others = [
-        run.report.ids
-        for run in earlier
-        if _whole(run.report) and comparable(run.settings, settings)
-    ]
-    if others and all(ids == report.ids for ids in others):
-        return " The summary is the same, token for token."
-    return ""
+def references(settings: RunSettings, earlier: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs to compare α with: the latest comparable one for each other draft prompt, identical
+    prompts first; where there is none, the latest run of all."""
+    there = [run for run in earlier if whole(run.report) and run.report.alpha is not None]
+    latest = {run.label: run for run in there if comparable(run.settings, settings)}
+    latest.pop(prompt_label(settings), None)
+    found = [latest[label] for label in CONDITIONS if label in latest]
+    return found or there[-1:]
 
 
-def _tags_outcome(
-    report: RunReport, earlier: Sequence[RunRecord], settings: RunSettings, document: str
+def difference(report: RunReport, settings: RunSettings, earlier: Sequence[RunRecord]) -> str:
+    """How far α lies from the first reference's, as both are shown; "" without one."""
+    found = references(settings, earlier)
+    if not found or report.alpha is None or not whole(report):
+        return ""
+    step = round(report.alpha, 3) - round(found[0].report.alpha or 0.0, 3)
+    other = found[0].label
+    if other == prompt_label(settings):
+        other = f"run {found[0].number}"
+    return f"{_signed(step)} against {other}"
+
+
+def compared(
+    settings: RunSettings,
+    report: RunReport,
+    earlier: Sequence[RunRecord],
+    scenario: Scenario | None = None,
 ) -> str:
+    """What changed against earlier runs: α and the text, or the tags; "" without such a run.
+
+    The tags are compared where only the document's masking changed since the last run, or where
+    the scenario is about them.
+    """
+    if not whole(report):
+        return ""
+    tags = _tags_compared(settings, report, earlier)
+    about_tags = scenario.about_tags if scenario else _only_the_document(settings, earlier)
+    if tags and about_tags:
+        return tags
+    found = references(settings, earlier)
+    if not found or report.alpha is None:
+        return ""
+    return f"{_alphas(settings, report, found)} {_texts(report, found)}"
+
+
+def own(settings: RunSettings, report: RunReport, document: str | None, alpha: bool = True) -> str:
+    """What this run ended in: α, unless that is said already, and what the sidecar made."""
+    if not whole(report):
+        return NOTHING
+    sentences = [_alpha_alone(settings, report)] if alpha else []
     done = report.taggers["sidecar"].finished
-    if done is None or not done.tags:
-        return "The sidecar wrote no usable tags."
-    words = f"The sidecar attended to {done.kv_tokens:,} tokens"
-    if settings.task in SIGNS:
-        words = f"{_leaks(done.tags, report.text, document, SIGNS[settings.task])}. {words}"
-    other_way = "attended" if settings.document_masking else "masked"
+    if done is not None and not done.tags:
+        what = NOUNS.get(settings.task, settings.task)
+        sentences.append(f"The sidecar wrote no usable {what}.")
+    elif done is not None:
+        sentences.append(_tags(done.tags, settings, report.text, document))
+        sentences.append(f"The sidecar attended to {done.kv_tokens:,} tokens.")
+    return " ".join(sentences)
+
+
+def _alpha_alone(settings: RunSettings, report: RunReport) -> str:
+    passes = f"{shown(report.tokens_per_pass, 2)} tokens per target pass"
+    if report.alpha is None:
+        return f"Nothing was drafted: {passes}."
+    return f"α is {report.alpha:.3f} {CONDITIONS[prompt_label(settings)]}; {passes}."
+
+
+def _alphas(settings: RunSettings, report: RunReport, found: Sequence[RunRecord]) -> str:
+    alpha, here = report.alpha or 0.0, CONDITIONS[prompt_label(settings)]
+    if len(found) > 1:
+        others = [
+            f"{run.report.alpha:.3f} {CONDITIONS[run.label]} (run {run.number})" for run in found
+        ]
+        return f"α is {alpha:.3f} {here}, {', '.join(others[:-1])} and {others[-1]}."
+    (run,) = found
+    before = run.report.alpha or 0.0
+    other = f" {CONDITIONS[run.label]}"
+    if not comparable(run.settings, settings) or run.label == prompt_label(settings):
+        other, here = "", changes(settings, run.settings) or "the settings are the same"
+        here = f"({here})"
+    step = round(alpha, 3) - round(before, 3)
+    if not round(step, 3):
+        return f"α stayed at {alpha:.3f} {here}, as{other or ' it was'} in run {run.number}."
+    word = "fell" if step < 0 else "rose"
+    return f"α {word} from {before:.3f}{other} (run {run.number}) to {alpha:.3f} {here}."
+
+
+def _texts(report: RunReport, found: Sequence[RunRecord]) -> str:
+    others = [f"run {run.number}" for run in found if run.report.ids != report.ids]
+    if others:
+        return f"The text is not that of {' or '.join(others)}."
+    return "The text is the same, token for token."
+
+
+def _only_the_document(settings: RunSettings, earlier: Sequence[RunRecord]) -> bool:
+    if not earlier:
+        return False
+    last = earlier[-1].settings.as_dict() | {"document_masking": settings.document_masking}
+    return last == settings.as_dict() != earlier[-1].settings.as_dict()
+
+
+def _tags_compared(settings: RunSettings, report: RunReport, earlier: Sequence[RunRecord]) -> str:
+    """The latest comparable run with the other document masking, in its numbers."""
+    if report.taggers["sidecar"].finished is None:
+        return ""
     for run in reversed(earlier):
-        other = run.report.taggers["sidecar"].finished
+        done = run.report.taggers["sidecar"].finished
         if (
-            other
+            done
             and comparable(run.settings, settings)
             and run.settings.document_masking != settings.document_masking
         ):
-            return f"{words}; with the document {other_way}, to {other.kv_tokens:,}."
-    return words + "."
+            way = "masked" if run.settings.document_masking else "attended"
+            count = f"{done.kv_tokens:,} tokens"
+            if run.leaks != "–":
+                count += (
+                    f", and {run.leaks} of {len(done.tags)} tags had words only in the document"
+                )
+            return f"In run {run.number}, with the document {way}, the sidecar attended to {count}."
+    return ""
 
 
-def _leaks(tags: Sequence[str], summary: str, document: str, sign: str) -> str:
-    places = {tag: ground(tag, summary, document) for tag in tags}
-    leaks = {sign + tag: found.words for tag, found in places.items() if found.place == "document"}
-    if leaks:
-        words = list(dict.fromkeys(f"“{word}”" for found in leaks.values() for word in found))
-        verbs = "leaks" if len(leaks) == 1 else "leak", "is" if len(words) == 1 else "are"
-        return f"{', '.join(leaks)} {verbs[0]}: {', '.join(words)} {verbs[1]} only in the document"
+def _tags(tags: Sequence[str], settings: RunSettings, summary: str, document: str | None) -> str:
+    if settings.task not in SIGNS:
+        return f"The sidecar wrote: {NOUNS.get(settings.task, settings.task)}."
+    sign = SIGNS[settings.task]
+    places = {tag: ground(tag, summary, document or "") for tag in tags}
     inside = sum(found.place == "summary" for found in places.values())
-    return f"No leaks: {inside} of {len(places)} tags in the summary, no word only in the document"
+    if document is None:
+        return f"{inside} of {len(places)} tags are in the summary."
+    outside = {sign + tag: found for tag, found in places.items() if found.place == "document"}
+    if not outside:
+        counted = f"{inside} of {len(places)} tags in the summary"
+        return f"No leaks: {counted}, no word only in the document."
+    words = list(dict.fromkeys(f"“{word}”" for found in outside.values() for word in found.words))
+    are = "is" if len(words) == 1 else "are"
+    names, listed = ", ".join(outside), ", ".join(words)
+    if settings.document_masking:
+        return (
+            f"{names}: {listed} {are} only in the document, which was masked: {UNSEEN['sidecar']}."
+        )
+    leak = "leaks" if len(outside) == 1 else "leak"
+    return f"{names} {leak}: {listed} {are} only in the document."
+
+
+def _signed(step: float) -> str:
+    step = round(step, 3)
+    return f"{'−' if step < 0 else '+' if step > 0 else '±'}{abs(step):.3f}"

@@ -34,25 +34,55 @@ MAX_SILENCE = 2.0
 
 SPEEDS = {"1×": 1.0, "2×": 2.0, "4×": 4.0, "10×": 10.0, "instant": math.inf}
 
+KEYS = ' <span class="keys">Space holds, ← and → lead, Esc ends.</span>'
+
 Wait = Callable[[float], bool]
 """Waits that many seconds; returns True early if the replay is to stop."""
 
 
 @dataclass(slots=True)
+class Tour:
+    """Recordings that are shown one after the other, each with the runs to compare it with. `lead`
+    asks for the next scene (1) or the one before (-1); with `still`, nothing moves by itself."""
+
+    scenes: Sequence[tuple[Recording, Sequence[RunRecord]]]
+    still: bool = False
+    at: int = 0
+    lead: int = 0
+
+
+@dataclass(slots=True)
 class Player:
-    """What one tab plays: the first `at` events are shown, and Play continues from there."""
+    """What one tab plays: the first `at` events are shown, and Play continues from there. `tour` is
+    set as long as the recording is a scene of it."""
 
     recording: Recording | None = None
     at: int = 0
     speed: float = 1.0
     earlier: Sequence[RunRecord] = ()
     records: Sequence[RunRecord] = ()
+    tour: Tour | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Player:
         return Player()
 
     def load(self, recording: Recording, earlier: Sequence[RunRecord] = ()) -> None:
-        """Load a recording and rewind. `earlier` are the runs to compare it with."""
+        """Show a recording by itself, from its beginning."""
+        self.tour = None
+        self.show(recording, earlier)
+
+    def guide(self, tour: Tour) -> None:
+        """Show a tour from its first scene."""
+        self.tour = tour
+        self.show(*tour.scenes[0])
+
+    def show(self, recording: Recording, earlier: Sequence[RunRecord]) -> None:
+        """Load a recording and rewind. `earlier` are the runs to compare it with, if it was not
+        compared when it was saved."""
+        if earlier and not recording.header.compared:
+            recording = recording.comparing(
+                _live(recording, earlier, recording.events).comparison()
+            )
         self.recording, self.earlier, self.at = recording, earlier, 0
 
 
@@ -77,13 +107,19 @@ class Timeline:
         return cls(tuple(times), before - now)
 
 
-def banner(recording: Recording) -> str:
-    """The line that stays on the page as long as the recording is shown."""
+def banner(recording: Recording, tour: Tour | None = None) -> str:
+    """The line that stays on the page as long as the recording is shown. It names the scenario, so
+    that the page can mark its button."""
     shortened = Timeline.of(recording.events).shortened
     words = f"<b>This is a recording</b>: <bdi>{text(recording.header.describe())}</bdi>."
     if shortened >= 1:
         words += f" {shortened:.0f} silent seconds are left out."
-    return f'<p class="recorded">{words}</p>'
+    scenario = find_scenario(recording.header.scenario)
+    marks = f' data-scenario="{scenario.key}"' if scenario else ""
+    if tour:
+        marks += f' data-tour="{tour.at + 1}"'
+        words = f"<b>Tour, {tour.at + 1} of {len(tour.scenes)}.</b> {words}{KEYS}"
+    return f'<p class="recorded"{marks}>{words}</p>'
 
 
 def steps(events: Sequence[Event]) -> list[int]:
@@ -129,12 +165,33 @@ def step(player: Player, rounds: int) -> RunView:
     return _Fold(player).view(running=False)
 
 
+def end(player: Player) -> RunView:
+    """The whole recording at once."""
+    assert player.recording is not None
+    player.at = len(player.recording.events)
+    return _Fold(player).view(running=False)
+
+
 def record_of(recording: Recording, number: int) -> RunRecord:
     """A recording as an earlier run: a thin line in the chart, and numbers to compare with."""
-    fold = LiveRun(_article(recording), recording.settings)
-    for event in recording.events:
+    return _live(recording, (), recording.events).record(number)
+
+
+def conclusion(recording: Recording) -> str:
+    """What the recorded run ended in."""
+    return _live(recording, (), recording.events).conclusion()
+
+
+def _live(recording: Recording, earlier: Sequence[RunRecord], events: Sequence[Event]) -> LiveRun:
+    """The fold of these events of a recording."""
+    header = recording.header
+    scenario = find_scenario(header.scenario)
+    fold = LiveRun(
+        _article(recording), recording.settings, earlier, scenario, compared=header.compared
+    )
+    for event in events:
         fold.add(event)
-    return fold.record(number)
+    return fold
 
 
 def _article(recording: Recording) -> Article | None:
@@ -152,13 +209,8 @@ class _Fold:
     def __init__(self, player: Player) -> None:
         assert player.recording is not None
         self.player, self.recording = player, player.recording
-        self.banner = banner(self.recording)
-        scenario = find_scenario(self.recording.header.scenario)
-        self.live = LiveRun(
-            _article(self.recording), self.recording.settings, player.earlier, scenario
-        )
-        for event in self.recording.events[: player.at]:
-            self.live.add(event)
+        self.banner = banner(self.recording, player.tour)
+        self.live = _live(self.recording, player.earlier, self.recording.events[: player.at])
 
     def view(self, running: bool = True) -> RunView:
         over = self.player.at == len(self.recording.events)

@@ -29,10 +29,10 @@ from sidecar_core.installed import ASSETS
 from sidecar_core.recording import Recording
 from sidecar_core.report import RunReport
 from sidecar_core.scenarios import find_scenario
-from sidecar_core.view.player import Timeline, banner, steps
+from sidecar_core.view.player import Timeline, banner, conclusion, steps
 from sidecar_core.view.render import pending_text, text, tiles, token
 from sidecar_core.view.run_view import ending
-from sidecar_core.view.tag_column import column
+from sidecar_core.view.tag_column import column, unseen
 
 SHOWN = (TokenAccepted, TokenRejected, TokenCorrected, TokenBonus)
 """The tokens that stay in the stream."""
@@ -58,13 +58,15 @@ def recording_page(recording: Recording) -> str:
     points, chart = _chart(report)
     frames, stops = _frames(recording.events)
     raw = {name: tagger.text for name, tagger in report.taggers.items()}
-    data = {"frames": frames, "stops": stops, "points": points, "raw": raw}
+    said = conclusion(recording)
+    data = {"frames": frames, "stops": stops, "points": points, "raw": raw, "conclusion": said}
     pieces = {
         "style_hash": _digest(template, "style"),
         "script_hash": _digest(template, "script"),
         "banner": banner(recording),
         "title": text(recording.header.title),
         "status": text(_status(report)),
+        "conclusion": text(said),
         **{name: text(value) for name, value in tiles(report).items()},
         "summary": "".join(token(e) for e in recording.events if isinstance(e, SHOWN)),
         "chart": chart,
@@ -73,7 +75,11 @@ def recording_page(recording: Recording) -> str:
     }
     for tagger in ("sidecar", "standalone"):
         shown = column(
-            report.taggers[tagger], report.text, recording.article, recording.settings.task
+            report.taggers[tagger],
+            report.text,
+            recording.article,
+            recording.settings.task,
+            unseen=unseen(tagger, recording.settings),
         )
         pieces[tagger] = _column(shown)
         pieces[f"{tagger}_what"] = shown["what"]
@@ -185,6 +191,8 @@ def _column(shown: dict[str, str]) -> str:
             ("time", "time"),
         )
     )
+    if shown["tokens"] == "–":
+        costs = ""
     return (
         '<p class="raw writing" hidden></p>'
         f'<div class="result">{shown["list"]}<p class="raw">{shown["raw"]}</p>'

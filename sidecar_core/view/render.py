@@ -110,20 +110,27 @@ class StreamHtml:
 
 
 def tiles(report: RunReport | None) -> dict[str, str]:
-    """The four figures and their notes, for the page's template; "–" until something was judged."""
+    """The four figures and their notes, for the page's template. Until something was judged a
+    figure is "–", and its note says what will stand there, or why nothing will."""
     r = report or RunReport()
     rate = r.acceptance_rate
+    kept = "how many drafts the target keeps"
+    undrafted = "nothing was drafted" if r.emitted else ""
     return {
         "alpha": shown(r.alpha),
-        "alpha_note": f"over {r.judged} judged drafts" if r.judged else "mean overlap",
+        "alpha_note": f"over {r.judged} judged drafts"
+        if r.judged
+        else undrafted or "how far draft and target agree",
         "rate": "–" if rate is None else f"{rate:.0%}",
-        "rate_note": f"{r.accepted} of {r.judged} judged drafts" if r.judged else "accepted drafts",
+        "rate_note": f"{r.accepted} of {r.judged} judged drafts" if r.judged else undrafted or kept,
         "passes": shown(r.tokens_per_pass, 2),
         "passes_note": f"{r.emitted} tokens, {r.target_passes} passes"
         if r.emitted
-        else "of the target",
+        else "plain decoding gives 1",
         "speed": shown(r.speedup, 2),
-        "speed_note": f"{shown(r.tokens_per_second, 1)} tokens/s" if r.emitted else "as fast",
+        "speed_note": f"{shown(r.tokens_per_second, 1)} tokens/s"
+        if r.emitted
+        else "how many times as fast as the target alone",
     }
 
 

@@ -14,11 +14,11 @@ from sidecar_core.report import RunReport, shown
 from sidecar_core.scenarios import Scenario
 from sidecar_core.settings import RunSettings
 from sidecar_core.view.alpha_chart import alpha_figure
-from sidecar_core.view.conclusion import outcome
+from sidecar_core.view.conclusion import compared, difference, own
 from sidecar_core.view.pace import CHARTS_PER_SECOND, Pace
 from sidecar_core.view.render import StreamHtml, status, text, tiles
 from sidecar_core.view.runs_table import RunRecord, leaks, prompt_label, runs_table
-from sidecar_core.view.tag_column import column
+from sidecar_core.view.tag_column import column, unseen
 
 HINT = "Flip a switch and press Start again: earlier runs stay in the chart as thin lines."
 """Shown where a scenario says what to look at."""
@@ -48,12 +48,14 @@ class RunView:
 
 @dataclass(slots=True)
 class LiveRun:
-    """Fold of one run's events into views. `article` is None if it is not known."""
+    """Fold of one run's events into views. `article` is None if it is not known; `compared` is what
+    a recording says of the runs that it was compared with."""
 
     article: Article | None
     settings: RunSettings
     earlier: Sequence[RunRecord] = ()
     scenario: Scenario | None = None
+    compared: str = ""
     report: RunReport = field(default_factory=RunReport)
     stream: StreamHtml = field(default_factory=StreamHtml)
     events: list[Event] = field(default_factory=list)
@@ -87,9 +89,10 @@ class LiveRun:
             self._changed = False
             earlier = [(f"{r.label} #{r.number}", r.report.rounds) for r in self.earlier]
             self._chart = alpha_figure(self.report.rounds, earlier, prompt_label(self.settings))
+        against = difference(self.report, self.settings, self.earlier)
         return RunView(
             status=line or self.status(),
-            tiles=tiles(self.report),
+            tiles=tiles(self.report) | ({"alpha_note": against} if against else {}),
             stream=self.stream.value(),
             chart=self._chart,
             sidecar=self._columns.get("sidecar") or self._column("sidecar", running),
@@ -134,16 +137,37 @@ class LiveRun:
     def _column(self, tagger: str, running: bool) -> dict[str, str]:
         report, settings = self.report, self.settings
         return column(
-            report.taggers[tagger], report.text, self._text, settings.task, running=running
+            report.taggers[tagger],
+            report.text,
+            self._text,
+            settings.task,
+            running=running,
+            unseen=unseen(tagger, settings),
+            find=True,
         )
 
+    def comparison(self) -> str:
+        """What changed against earlier runs; "" without any."""
+        if self.compared:
+            return self.compared
+        return compared(self.settings, self.report, self.earlier, self.scenario)
+
+    def conclusion(self) -> str:
+        """What the run ended in; "" until it has."""
+        if not self.report.finished:
+            return ""
+        said = self.comparison()
+        alone = own(self.settings, self.report, self._text, alpha=not said)
+        parts = (alone, said) if self.scenario and self.scenario.about_tags else (said, alone)
+        return " ".join(filter(None, parts))
+
     def _note(self, running: bool) -> str:
+        words = "" if running else self.conclusion()
         if self.scenario is None:
-            return HINT
-        words = self.scenario.look
-        if not running and self._text is not None:
-            words = outcome(self.scenario, self.settings, self.report, self.earlier, self._text)
-        return f"<b>{text(self.scenario.title)}.</b> {text(words)}"
+            return text(words) or HINT
+        if words and self.scenario.needs_baseline and not self.comparison():
+            words += " Run scenario 1 to compare."
+        return f"<b>{text(self.scenario.title)}.</b> {text(words or self.scenario.look)}"
 
 
 def ending(report: RunReport) -> str:

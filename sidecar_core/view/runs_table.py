@@ -13,6 +13,16 @@ from sidecar_core.view.tag_column import NOUNS, SIGNS
 
 DEFAULTS = RunSettings()
 
+NUMBERS = {
+    "gamma": "γ",
+    "temperature": "temperature",
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "max_tokens": "max. tokens",
+    "seed": "seed",
+}
+"""The settings that are numbers → their names in the table."""
+
 ENDINGS = {"stopped": "stopped", "timed_out": "stopped by the time limit"}
 
 
@@ -48,17 +58,30 @@ def details(settings: RunSettings) -> str:
         parts.append(NOUNS.get(settings.task, settings.task))
     if settings.draft_prompt != "unrelated":
         parts.append("document " + ("masked" if settings.document_masking else "attended"))
-    for name, sign in (
-        ("gamma", "γ"),
-        ("temperature", "temperature"),
-        ("top_k", "top-k"),
-        ("top_p", "top-p"),
-        ("max_tokens", "max. tokens"),
-        ("seed", "seed"),
-    ):
+    for name, sign in NUMBERS.items():
         if (value := getattr(settings, name)) != getattr(DEFAULTS, name):
-            parts.append(f"{sign} {value}" if isinstance(value, int) else f"{sign} {value:g}")
+            parts.append(f"{sign} {_number(value)}")
     return ", ".join(parts)
+
+
+def changes(settings: RunSettings, before: RunSettings) -> str:
+    """What differs between two runs, each with both values; "" if nothing does."""
+    parts = []
+    if prompt_label(settings) != prompt_label(before):
+        parts.append(f"{prompt_label(settings)} instead of {prompt_label(before)}")
+    if settings.document_masking != before.document_masking:
+        parts.append("document " + ("masked" if settings.document_masking else "attended"))
+    for name, sign in NUMBERS.items():
+        new, old = getattr(settings, name), getattr(before, name)
+        if new != old:
+            parts.append(f"{sign} {_number(new)} instead of {_number(old)}")
+    if not parts and settings != before:
+        return "another task" if settings.task != before.task else "other settings"
+    return ", ".join(parts)
+
+
+def _number(value: float | str) -> str:
+    return f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
 def leaks(report: RunReport, settings: RunSettings, document: str | None) -> str:

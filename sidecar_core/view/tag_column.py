@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sidecar_core.grounding import ground
 from sidecar_core.report import TaggerReport
+from sidecar_core.settings import RunSettings
 from sidecar_core.view.render import attribute, text
 
 PLACE_WORDS = {
@@ -16,6 +17,14 @@ PLACE_WORDS = {
 }
 """Where a tag is found → (mark, words). {} stands for the words that leak; unknown: the recording
 does not contain the document."""
+
+UNSEEN = {
+    "sidecar": "a coincidence, or from the summary's own cache",
+    "standalone": "a coincidence",
+}
+"""Tagger → how a word that is only in the document came into a tag although the tagger did not see
+the document. The columns of the summary in the cache were computed from the document; the
+standalone tagger reads the summary's text alone."""
 
 SIGNS = {"hashtags": "#", "keywords": ""}
 """Tasks whose results are tags, with the sign before each tag. Other results are plain text; they
@@ -48,15 +57,39 @@ def place_words(place: str, words: Sequence[str]) -> tuple[str, str]:
     return mark, said.format(", ".join(f"“{word}”" for word in words))
 
 
-def chip(tag: str, summary: str, document: str | None, sign: str = "#") -> str:
+def unseen(tagger: str, settings: RunSettings) -> str:
+    """How a word of the document alone may stand in this tagger's tags; "" if it saw the
+    document."""
+    return UNSEEN[tagger] if tagger == "standalone" or settings.document_masking else ""
+
+
+def chip(
+    tag: str,
+    summary: str,
+    document: str | None,
+    sign: str = "#",
+    unseen: str = "",
+    find: bool = False,
+) -> str:
+    """One tag. `unseen` says how a word of the document came into it if the tagger did not see the
+    document; with `find`, a tag that leaks is a button that leads to its words in the article."""
     found = ground(tag, summary, document or "")
-    place = "unknown" if document is None and found.place == "neither" else found.place
+    place: str = "unknown" if document is None and found.place == "neither" else found.place
     mark, words = place_words(place, found.words)
+    if place == "document" and unseen:
+        place, mark, words = "document unseen", "?", f"{words}: {unseen}"
     passage = f": “{found.passage}”" if found.passage else ""
+    name = f'<span class="tag">{sign}{text(tag)}</span>'
+    if find and found.place == "document":
+        name = (
+            f'<button type="button" class="tag" data-do="find" '
+            f'data-passage="{attribute(found.passage)}" title="Show the passage in the article">'
+            f"{sign}{text(tag)}</button>"
+        )
     return (
         f'<li class="chip {place}" title="{attribute(words + passage)}">'
         f'<span class="mark" aria-hidden="true">{mark}</span>'
-        f'<span class="tag">{sign}{text(tag)}</span><span class="where">{text(words)}</span></li>'
+        f'{name}<span class="where">{text(words)}</span></li>'
     )
 
 
@@ -67,10 +100,13 @@ def column(
     task: str = "hashtags",
     *,
     running: bool = False,
+    unseen: str = "",
+    find: bool = False,
 ) -> dict[str, str]:
     """Values of one column for the page's template. `raw` grows while the tagger writes; then
     `list` holds the tags with their grounding, or the text, and the other values hold the costs.
-    `what` names the result. `document` is None if a recording does not contain it."""
+    `what` names the result. `document` is None if a recording does not contain it. `unseen` and
+    `find` are as in `chip`."""
     done = report.finished
     shown = {"raw": "", "list": "", "tokens": "–", "bytes": "–", "prefilled": "–", "time": "–"}
     shown["what"] = what = text(NOUNS.get(task, task))
@@ -84,7 +120,8 @@ def column(
     elif done.tags and task not in SIGNS:
         shown["list"] = f'<p class="answer" dir="auto">{text(" ".join(done.tags))}</p>'
     elif done.tags:
-        chips = "".join(chip(tag, summary, document, SIGNS[task]) for tag in done.tags)
+        sign = SIGNS[task]
+        chips = "".join(chip(tag, summary, document, sign, unseen, find) for tag in done.tags)
         shown["list"] = f'<ul class="chips">{chips}</ul>'
     else:
         shown["list"] = f'<p class="quiet">No usable {what} found in this output:</p>'

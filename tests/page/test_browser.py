@@ -213,6 +213,23 @@ def test_one_click_runs_a_scenario_and_says_what_came_out(
     assert (suffix, document) == (key != "suffix-visible", key != "document-attended")
 
 
+@pytest.mark.essential
+def test_every_run_ends_in_a_conclusion_that_is_read_aloud(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    tab.run()
+    said = tab.page.locator("#note [aria-live=polite]")
+    assert f"α is {REPORT.alpha:.3f} with the suffix masked" in said.inner_text()
+    place = tab.page.locator("#note").bounding_box()
+    tab.page.click("#suffix-masking input")
+    tab.run()
+    words = said.inner_text()
+    assert "with the suffix visible, as with the suffix masked in run 1" in words
+    assert "the same, token for token" in words
+    assert tab.page.locator("#note").bounding_box() == place
+    assert "±0.000 against masked" in tab.text("#tiles")
+    assert words.split(". No leaks")[0] in tab.saved("#save-page")
+
+
 def test_rejected_drafts_and_rounds_can_be_switched(visit: Any, served: Served) -> None:
     tab = visit(served.url)
     tab.run()
@@ -310,14 +327,87 @@ def test_a_copied_link_opens_the_page_with_its_settings(visit: Any, served: Serv
     tab.page.click("#more > button")
     tab.page.click("#draft-prompt label:has-text('unrelated')")
     tab.page.fill("#draft-text textarea, #draft-text input", "Hello & goodbye")
-    tab.page.click("#link")
-    tab.page.wait_for_selector("#toast.on")
-    link = tab.page.evaluate("navigator.clipboard.readText()")
-    assert "article" not in link
+    tab.page.fill("#article textarea", "Words of mine.")
+    link = shared(tab)
+    assert "Words" not in link
+    assert "your article is not in it" in tab.text("#toast")
     other = visit(link)
     other.page.wait_for_function("!document.querySelector('#suffix-masking input').checked")
     other.page.click("#more > button")
     assert other.page.input_value("#draft-text textarea, #draft-text input") == "Hello & goodbye"
+
+
+def shared(tab: Any) -> str:
+    """The address that the button Share copies."""
+    tab.page.click("[data-do=share]")
+    tab.page.wait_for_selector("#toast.on")
+    return str(tab.page.evaluate("navigator.clipboard.readText()"))
+
+
+def test_a_shared_scenario_brings_its_example(visit: Any, served: Served) -> None:
+    tab = visit(served.url, permissions=["clipboard-read", "clipboard-write"])
+    tab.page.fill("#article textarea", "Some other article.")
+    tab.run("#scenario-suffix-visible")
+    link = shared(tab)
+    assert "example=other&scenario=suffix-visible" in link
+    other = visit(link)
+    other.page.wait_for_selector("#note :text('Suffix visible')")
+    assert other.page.input_value("#article textarea") == "Some other article."
+    assert not other.page.is_checked("#suffix-masking input")
+    other.page.fill("#article textarea", "Mine.")
+    other.page.press("#article textarea", "!")
+    assert "example" not in other.page.url
+
+
+def test_a_leaked_tag_leads_to_its_words_by_mouse_and_by_key(visit: Any, served: Served) -> None:
+    lines = [f"Line {n}." for n in range(40)]
+    article = "\n".join([*lines, "The  Broken Arrow\nline <b>is</b> gone.", *lines])
+    served.engine.events = lambda settings: whole_run(settings, tag="brokenarrow")
+    tab = visit(served.url)
+    tab.page.fill("#article textarea", article)
+    tab.run("#scenario-document-attended")
+    marked = """() => {
+      const box = document.querySelector("#article textarea");
+      return [box.value.slice(box.selectionStart, box.selectionEnd), box.scrollTop > 300];
+    }"""
+    tag = tab.page.locator("#sidecar button.tag").first
+    tag.click()
+    words, scrolled = tab.page.evaluate(marked)
+    assert words.startswith("The  Broken Arrow")
+    assert scrolled
+    tab.page.evaluate("document.querySelector('#article textarea').setSelectionRange(0, 0)")
+    tag.focus()
+    tab.page.keyboard.press("Enter")
+    assert tab.page.evaluate(marked)[0] == words
+    tab.page.fill("#article textarea", "Something else.")
+    tag.click()
+    tab.page.wait_for_selector("#toast.on:has-text('does not have this passage')")
+
+
+def test_results_of_another_article_are_greyed_and_said_to_be(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    tab.run("#scenario-suffix-masked")
+    faded = "Number(getComputedStyle(document.querySelector('#tiles')).opacity) < 1"
+    assert not tab.page.evaluate(faded)
+    tab.page.click("#example input")
+    tab.page.get_by_role("option", name="Other").click()
+    tab.page.wait_for_selector("#stale :text('another article')")
+    assert tab.page.evaluate(faded)
+    assert not tab.page.locator("#note").is_visible()
+    tab.run()
+    assert not tab.page.evaluate(faded)
+    assert "α is" in tab.text("#note")
+
+
+def test_before_any_run_sentences_stand_where_figures_will(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    seen = tab.page.locator("body").evaluate(
+        """(body) => [...body.querySelectorAll("dd")]
+             .filter((e) => e.checkVisibility({ visibilityProperty: true }))
+             .map((e) => e.innerText)"""
+    )
+    assert "how far draft and target agree" in seen
+    assert "–" not in seen
 
 
 def test_a_link_with_nonsense_opens_the_page_with_a_warning(visit: Any, served: Served) -> None:

@@ -39,6 +39,12 @@ def test_a_scenario_sets_its_toggles() -> None:
     )
 
 
+def test_names_stand_in_a_link_only_where_there_are_any() -> None:
+    query = to_query(RunSettings(seed=5), example="night-train", scenario="", recording="")
+    assert query == "example=night-train&seed=5"
+    assert from_query(dict(parse_qsl(query)))[0] == RunSettings(seed=5)
+
+
 def test_foreign_parameters_are_passed_over() -> None:
     assert from_query({"__theme": "dark", "article": "secret"})[0] == RunSettings()
 

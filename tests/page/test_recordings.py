@@ -156,7 +156,7 @@ def test_a_recording_brings_its_article_its_settings_and_its_comparison(
     tab.wait("done")
     assert tab.page.input_value("#article textarea") == EXAMPLE
     assert not tab.page.is_checked("#suffix-masking input")
-    assert "α stayed at" in tab.text("#note")
+    assert "0.800 with identical prompts (run 1)" in tab.text("#note")
     tab.page.wait_for_function(
         "document.querySelectorAll('#chart .scatterlayer .trace').length >= 2"
     )
@@ -303,6 +303,25 @@ def test_the_saved_page_is_that_of_the_recording(visit: Any, served: Served) -> 
     assert page.startswith("<!doctype html>")
     assert "This is a recording" in page
     assert f"{REPORT.alpha:.3f}" in page
+
+
+def test_a_shared_recording_opens_at_its_end_with_all_that_was_seen(
+    visit: Any, offering: Served
+) -> None:
+    tab = visit(offering.url, permissions=["clipboard-read", "clipboard-write"])
+    watch(tab, "Suffix visible")
+    tab.wait("done")
+    tab.page.click("[data-do=share]")
+    tab.page.wait_for_selector("#toast.on")
+    link = tab.page.evaluate("navigator.clipboard.readText()")
+    assert link == f"{offering.url}?recording=plant-suffix-visible"
+    other = visit(link)
+    other.page.wait_for_selector(".recorded[data-scenario=suffix-visible]")
+    assert state(other) == state(tab)
+    assert other.text("#note") == tab.text("#note")
+    assert not other.page.is_checked("#suffix-masking input")
+    strange = visit(f"{offering.url}?recording=../secrets")
+    strange.page.wait_for_selector("text=This link names a recording that is not here")
 
 
 def test_a_file_that_is_no_recording_is_refused_in_words(

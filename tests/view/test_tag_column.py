@@ -10,7 +10,7 @@ from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import FREE, TASKS
 from sidecar_core.view.run_view import LiveRun
 from sidecar_core.view.runs_table import runs_table
-from sidecar_core.view.tag_column import NOUNS, SIGNS, bytes_text, column
+from sidecar_core.view.tag_column import NOUNS, SIGNS, bytes_text, column, unseen
 from tests.runs import HOSTILE
 
 SUMMARY = "The company recalled its ice cream."
@@ -79,6 +79,31 @@ def test_keywords_are_grounded_and_have_no_hash_sign() -> None:
     shown = column(sidecar(finished("broken arrow")), SUMMARY, DOCUMENT, "keywords")
     assert 'class="chip document"' in shown["list"]
     assert ">broken arrow<" in shown["list"]
+
+
+def test_a_word_of_a_document_that_the_tagger_never_saw_is_called_a_coincidence() -> None:
+    masked, attended = RunSettings(), RunSettings(document_masking=False)
+    assert unseen("sidecar", attended) == ""
+    assert "cache" in unseen("sidecar", masked)
+    assert unseen("standalone", attended) == unseen("standalone", masked) == "a coincidence"
+    tags = sidecar(finished("brokenarrow"))
+    seen = column(tags, SUMMARY, DOCUMENT)["list"]
+    assert 'class="chip document"' in seen
+    assert "coincidence" not in seen
+    shown = column(tags, SUMMARY, DOCUMENT, unseen=unseen("sidecar", masked))["list"]
+    assert 'class="chip document unseen"' in shown
+    assert "only in the document: a coincidence, or from the summary's own cache" in shown
+
+
+def test_a_leaked_tag_is_a_button_with_its_passage_as_text() -> None:
+    document = f'The Broken "Arrow" {HOSTILE} plant.'
+    leaked = column(sidecar(finished("brokenarrow", "recall")), SUMMARY, document, find=True)[
+        "list"
+    ]
+    assert leaked.count("<button") == 1
+    assert "<img" not in leaked
+    assert 'data-passage="The Broken &quot;Arrow&quot; &lt;img' in leaked
+    assert "<button" not in column(sidecar(finished("brokenarrow")), SUMMARY, document)["list"]
 
 
 def test_every_task_has_a_name_for_its_result() -> None:
