@@ -57,9 +57,9 @@ def test_it_is_measured_once_and_then_read(folder):
         "{",
         "[]",
         '{"format": 0}',
-        '{"format": 1}',
-        '{"format": 1, "rows": [1], "seconds": [1], "chunk": 64, "rows_alike": true}',
-        '{"format": 1, "rows": "x", "seconds": [], "chunk": 64, "rows_alike": true}',
+        '{"format": 2}',
+        '{"format": 2, "rows": [1], "seconds": [1], "chunk": 64, "rows_alike": true}',
+        '{"format": 2, "rows": "x", "seconds": [], "chunk": 64, "rows_alike": true}',
     ],
 )
 def test_a_damaged_file_is_measured_again(folder, damaged):
@@ -148,3 +148,13 @@ def test_the_kind_of_a_pass_ends_with_it_whatever_happens():
     with pytest.raises(ValueError, match="inside"):
         fails()
     assert kind_of_pass() == "masked"
+
+
+def test_a_pass_is_timed_again_until_its_shortest_time_was_not_an_accident():
+    calm, waited = [1.0, 2.0], [1.0, 9.0]
+    assert not calibration._noisy([waited, calm, calm])
+    assert calibration._noisy([waited, waited, calm])
+
+
+def test_a_pass_of_fewer_rows_never_counts_as_longer_than_one_of_more():
+    assert calibration._shortest([[3.0, 2.0, 5.0], [4.0, 2.5, 4.0]]) == (2.0, 2.0, 4.0)
