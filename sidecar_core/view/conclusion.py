@@ -76,8 +76,7 @@ def compared(
     if not whole(report):
         return ""
     tags = _tags_compared(settings, report, earlier)
-    about_tags = scenario.about_tags if scenario else _only_the_document(settings, earlier)
-    if tags and about_tags:
+    if scenario.about_tags if scenario else tags and _only_the_document(settings, earlier):
         return tags
     found = references(settings, earlier)
     if not found or report.alpha is None:
@@ -86,7 +85,8 @@ def compared(
 
 
 def own(settings: RunSettings, report: RunReport, document: str | None, alpha: bool = True) -> str:
-    """What this run ended in: α, unless that is said already, and what the sidecar made."""
+    """What this run ended in: what the sidecar made, and the figures unless they are said already
+    of this run and others."""
     if not whole(report):
         return NOTHING
     sentences = [_alpha_alone(settings, report)] if alpha else []
@@ -96,7 +96,8 @@ def own(settings: RunSettings, report: RunReport, document: str | None, alpha: b
         sentences.append(f"The sidecar wrote no usable {what}.")
     elif done is not None:
         sentences.append(_tags(done.tags, settings, report.text, document))
-        sentences.append(f"The sidecar attended to {done.kv_tokens:,} tokens.")
+        if alpha:
+            sentences.append(f"The sidecar attended to {done.kv_tokens:,} tokens.")
     return " ".join(sentences)
 
 
@@ -143,7 +144,8 @@ def _only_the_document(settings: RunSettings, earlier: Sequence[RunRecord]) -> b
 
 def _tags_compared(settings: RunSettings, report: RunReport, earlier: Sequence[RunRecord]) -> str:
     """The latest comparable run with the other document masking, in its numbers."""
-    if report.taggers["sidecar"].finished is None:
+    here = report.taggers["sidecar"].finished
+    if here is None:
         return ""
     for run in reversed(earlier):
         done = run.report.taggers["sidecar"].finished
@@ -153,7 +155,7 @@ def _tags_compared(settings: RunSettings, report: RunReport, earlier: Sequence[R
             and run.settings.document_masking != settings.document_masking
         ):
             way = "masked" if run.settings.document_masking else "attended"
-            count = f"{done.kv_tokens:,} tokens"
+            count = f"{done.kv_tokens:,} tokens (here {here.kv_tokens:,})"
             if run.leaks != "–":
                 count += (
                     f", and {run.leaks} of {len(done.tags)} tags had words only in the document"
