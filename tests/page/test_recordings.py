@@ -156,7 +156,7 @@ def test_a_recording_brings_its_article_its_settings_and_its_comparison(
     tab.wait("done")
     assert tab.page.input_value("#article textarea") == EXAMPLE
     assert not tab.page.is_checked("#suffix-masking input")
-    assert "0.800 with identical prompts (run 1)" in tab.text("#note")
+    assert "as with identical prompts in run 1" in tab.text("#note")
     tab.page.wait_for_function(
         "document.querySelectorAll('#chart .scatterlayer .trace').length >= 2"
     )
