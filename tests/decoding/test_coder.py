@@ -19,7 +19,7 @@ lake district will return in spring after a break of eleven years. Two trains a 
 beds each, are to leave at ten and arrive before breakfast. Tickets start at the price of a day \
 seat, and bicycles travel free. Residents near the yards at Ostrand fear noise at night."""
 
-SETTINGS = RunSettings(max_tokens=80)
+SETTINGS = RunSettings(max_tokens=80, gamma=4)
 
 
 @pytest.fixture(scope="module")
