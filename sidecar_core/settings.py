@@ -18,7 +18,8 @@ AUTO: Literal["auto"] = "auto"
 """The draft length that drafts as many tokens as pay."""
 
 COMPARED_GAMMA = 4
-"""The draft length where runs are compared: an α over places that do not depend on what pays."""
+"""The draft length of scenarios and experiments, unless another number is asked for: α is then a
+mean over places that do not depend on what pays."""
 
 PRECISIONS = ("auto", *get_args(Precision))
 """What a pair can be asked to load in; "auto" lets the machine decide."""

@@ -30,7 +30,6 @@ WEIGHT = 8.0
 TRIAL = 16
 """Rounds without a draft until one token is drafted all the same, to see whether it pays by now."""
 
-
 BASE_ROUNDS = (1, 2, 33, 34, 129, 130)
 """Rounds that tell how long plain decoding takes for a token. (Round 0 also reads the prompt's
 tail.)"""

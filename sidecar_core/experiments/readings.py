@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sidecar_core.settings import COMPARED_GAMMA
-
 MAX_TOKENS = 200
 """Longest summary in tokens; the reference's figure."""
-
-GAMMA = COMPARED_GAMMA
-"""Drafts in a round, unless something else is asked for."""
 
 
 @dataclass(frozen=True, slots=True)

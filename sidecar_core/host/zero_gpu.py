@@ -52,7 +52,8 @@ def run_seconds(characters: int, settings: RunSettings) -> int:
     """GPU seconds to request for one run on an article of that length: prefill, rounds of γ drafts
     and one target pass, tags.
 
-    A round is assumed to yield two tokens, or one if the draft reads an unrelated prompt.
+    A round is assumed to yield two tokens, or one if the draft reads an unrelated prompt, and to
+    draft COMPARED_GAMMA tokens if γ is "auto".
     """
     rounds = settings.max_tokens / (1 if settings.draft_prompt == "unrelated" else 2)
     drafts = COMPARED_GAMMA if settings.gamma == "auto" else settings.gamma

@@ -13,11 +13,12 @@ from sidecar_core.experiments.alpha.published import as_dict
 from sidecar_core.experiments.alpha.sweep import LENGTHS, pool_sweep, sweep_conditions
 from sidecar_core.experiments.alpha.tables import alpha_csv, sweep_csv
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.readings import GAMMA, MAX_TOKENS, DocumentAlpha, Step
+from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
 from sidecar_core.experiments.records import InMemory
 from sidecar_core.host.monitor import Kind
 from sidecar_core.host.zero_gpu import lab_seconds, take
 from sidecar_core.page.lab_run import LabSession, Pause
+from sidecar_core.settings import COMPARED_GAMMA
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.view import alpha_results
 from sidecar_core.view.alpha_results import ConditionBar
@@ -62,7 +63,7 @@ class AlphaMeasurement:
                 [document],
                 conditions,
                 max_tokens=MAX_TOKENS,
-                gamma=GAMMA,
+                gamma=COMPARED_GAMMA,
                 records=self.records,
                 stop=stop,
                 seconds=lab_seconds(len(document.text), len(conditions)),
@@ -93,7 +94,7 @@ class AlphaMeasurement:
         results, found = list(self.results), self._pooled
         if found is None or found["documents"] != len(results):
             if self.compared == "conditions":
-                found = pool(results, gamma=GAMMA, max_tokens=MAX_TOKENS)
+                found = pool(results, gamma=COMPARED_GAMMA, max_tokens=MAX_TOKENS)
             else:
                 found = pool_sweep(results, LENGTHS)
             self._pooled = found
@@ -185,5 +186,5 @@ def _about(engine: Any) -> dict[str, Any]:
         "precision": pair.target.precision,
         "device": getattr(engine, "device", str(pair.target.device)),
         "suffix_tokens": len(engine.prompts.plain(HASHTAGS.suffix)),
-        "settings": {"task": HASHTAGS.name, "max_tokens": MAX_TOKENS, "gamma": GAMMA},
+        "settings": {"task": HASHTAGS.name, "max_tokens": MAX_TOKENS, "gamma": COMPARED_GAMMA},
     }

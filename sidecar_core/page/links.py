@@ -1,8 +1,8 @@
 """Links that open the page with settings: query parameters to settings, and back.
 
-A link names an example or a recording that comes with the program. It contains only what differs
-from the defaults, and never a visitor's article. Values are checked like
-all input; one invalid value rejects the whole link.
+A link may name an example or a recording that comes with the program. It contains only what differs
+from the defaults, and never a visitor's article. Values are checked like all input; one invalid
+value rejects the whole link.
 """
 
 from __future__ import annotations

@@ -129,9 +129,8 @@ class Recordings:
         playing: dict[str, Any] = {"trigger_mode": "once", "concurrency_limit": None, **QUIET}
         self.watch.click(self.on_watch, [*state, self.choice], outputs, **playing)
         self.play.click(self.on_play, state, outputs, **playing)
-        self.unchanged = tuple(
-            [gr.skip()] * len(outputs)
-        )  # a handler that yields nothing clears all
+        # A handler that yields nothing would clear all of them.
+        self.unchanged = tuple([gr.skip()] * len(outputs))
         self.tour.click(
             self.on_tour,
             [*state, self.how],

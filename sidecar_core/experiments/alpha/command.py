@@ -24,9 +24,9 @@ from sidecar_core.experiments.commands import (
     shown,
     skipped_as_list,
 )
-from sidecar_core.experiments.readings import GAMMA, MAX_TOKENS
+from sidecar_core.experiments.readings import MAX_TOKENS
 from sidecar_core.files import file_errors
-from sidecar_core.settings import RunSettings
+from sidecar_core.settings import COMPARED_GAMMA, RunSettings
 from sidecar_core.tasks import get_task
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--max-tokens", type=int, default=MAX_TOKENS, metavar="N", help="of a summary"
     )
-    command.add_argument("--gamma", type=int, default=GAMMA, metavar="N", help="drafts per round")
+    command.add_argument(
+        "--gamma", type=int, default=COMPARED_GAMMA, metavar="N", help="drafts per round"
+    )
     command.add_argument("--task", default="hashtags", help="whose suffix is hidden or seen")
     command.add_argument(
         "--fresh", action="store_true", help="measure again what an earlier call has kept"

@@ -24,7 +24,7 @@ from sidecar_core.events import (
 from sidecar_core.experiments.alpha.conditions import Condition
 from sidecar_core.experiments.alpha.forced import read
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.readings import GAMMA, MAX_TOKENS, DocumentAlpha, Live, Step
+from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Live, Step
 from sidecar_core.experiments.records import (
     Record,
     Records,
@@ -33,7 +33,7 @@ from sidecar_core.experiments.records import (
 )
 from sidecar_core.prompts import Prompt
 from sidecar_core.report import RunReport
-from sidecar_core.settings import RunSettings
+from sidecar_core.settings import COMPARED_GAMMA, RunSettings
 
 
 def measure(
@@ -42,7 +42,7 @@ def measure(
     conditions: Sequence[Condition],
     *,
     max_tokens: int = MAX_TOKENS,
-    gamma: int = GAMMA,
+    gamma: int = COMPARED_GAMMA,
     records: RecordStore | None = None,
     stop: Callable[[], bool] = never,
 ) -> Iterator[Step | DocumentAlpha | Skipped]:

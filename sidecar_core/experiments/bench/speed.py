@@ -22,11 +22,10 @@ from transformers import PreTrainedModel
 
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.events import TokenAccepted, TokenBonus, TokenCorrected
-from sidecar_core.experiments.readings import GAMMA
 from sidecar_core.installed import ASSETS
 from sidecar_core.models.pair import Pair
 from sidecar_core.report import RunReport
-from sidecar_core.settings import RunSettings
+from sidecar_core.settings import COMPARED_GAMMA, RunSettings
 
 SHORT = 2
 """Tokens of the call that is taken off: prompt read by both models, nothing else."""
@@ -138,7 +137,7 @@ class Contest:
         if "fp32" in self.engines:
             found["fp32"] = lambda: self._ours("fp32", "fp32")
         found["auto"] = lambda: self._ours("auto", "auto", first_token=True)
-        found["auto_fixed"] = lambda: self._ours("auto_fixed", "auto", gamma=GAMMA)
+        found["auto_fixed"] = lambda: self._ours("auto_fixed", "auto", gamma=COMPARED_GAMMA)
         found["auto_plain"] = lambda: self._ours("auto_plain", "auto", gamma=0)
         return found
 

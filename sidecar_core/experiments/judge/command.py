@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sidecar_core import cli
 from sidecar_core.experiments.commands import about, corpus_options, follow, nothing_came, shown
 from sidecar_core.experiments.judge import tables
-from sidecar_core.experiments.readings import GAMMA, MAX_TOKENS
-from sidecar_core.settings import RunSettings
+from sidecar_core.experiments.readings import MAX_TOKENS
+from sidecar_core.settings import COMPARED_GAMMA, RunSettings
 
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine
@@ -50,7 +50,7 @@ def judge_command(arguments: argparse.Namespace) -> dict[str, Any]:
 
     settings = RunSettings(
         document_masking=arguments.document_masking,
-        gamma=GAMMA,  # a sampled summary is then the same on every machine
+        gamma=COMPARED_GAMMA,  # a sampled summary is then the same on every machine
         temperature=arguments.temperature,
         max_tokens=arguments.max_tokens,
         seed=arguments.seed,

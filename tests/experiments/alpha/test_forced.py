@@ -22,9 +22,9 @@ from sidecar_core.experiments.alpha.conditions import (
     choose,
 )
 from sidecar_core.experiments.alpha.forced import read
-from sidecar_core.experiments.readings import GAMMA, Reading, Step
+from sidecar_core.experiments.readings import Reading, Step
 from sidecar_core.prompts import Prompt, Segment
-from sidecar_core.settings import RunSettings
+from sidecar_core.settings import COMPARED_GAMMA, RunSettings
 from sidecar_core.tasks import FRENCH, HASHTAGS
 from sidecar_core.visibility import full_mask, positions
 from tests.experiments.measured import ARTICLES, close_engine
@@ -183,7 +183,9 @@ def test_the_closed_form_is_what_the_live_loop_reports_on_the_same_path(
 ):
     live: dict[int, float] = {}
     ids: list[int] = []
-    run = RunSettings(max_tokens=40, temperature=temperature, seed=3, gamma=GAMMA, **settings)
+    run = RunSettings(
+        max_tokens=40, temperature=temperature, seed=3, gamma=COMPARED_GAMMA, **settings
+    )
     for event in engine.stream(ARTICLES[0], run):
         if isinstance(event, TokenAccepted | TokenRejected):
             live[len(ids)] = event.overlap

@@ -15,7 +15,7 @@ from sidecar_core.experiments.alpha.conditions import CONTROLS, STANDARD, choose
 from sidecar_core.experiments.alpha.measure import measure
 from sidecar_core.experiments.alpha.pooling import pool
 from sidecar_core.experiments.corpus import Document, Skipped
-from sidecar_core.experiments.readings import GAMMA, DocumentAlpha, Live, Reading, Step
+from sidecar_core.experiments.readings import DocumentAlpha, Live, Reading, Step
 from sidecar_core.experiments.records import (
     InMemory,
     Record,
@@ -24,7 +24,7 @@ from sidecar_core.experiments.records import (
 )
 from sidecar_core.prompts import Prompt, Segment
 from sidecar_core.report import RunReport
-from sidecar_core.settings import RunSettings
+from sidecar_core.settings import COMPARED_GAMMA, RunSettings
 from sidecar_core.tasks import HASHTAGS
 from tests.experiments.measured import ARTICLES, DOCUMENTS, close_engine
 
@@ -363,7 +363,7 @@ def test_replayed_blocks_are_those_of_the_live_run_on_real_weights(smol, name, s
     engine = Engine(smol)
     (found,) = results(engine, DOCUMENTS[:1], ["identical", name], max_tokens=32)
     live = RunReport.of(
-        engine.stream(ARTICLES[0], RunSettings(max_tokens=32, gamma=GAMMA, **settings))
+        engine.stream(ARTICLES[0], RunSettings(max_tokens=32, gamma=COMPARED_GAMMA, **settings))
     )
     assert found.summary_ids == tuple(live.ids)
     blocks = replayed([found.readings[name]], 4, 32)
