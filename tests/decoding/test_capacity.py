@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from sidecar_core.decoding.cache import SegmentedCache
-from sidecar_core.decoding.capacity import MOST, column_bytes, fitting, run_bytes
+from sidecar_core.decoding.capacity import (
+    DRAFT_CACHES,
+    MOST,
+    column_bytes,
+    fitting,
+    run_bytes,
+)
 from sidecar_core.decoding.passes import forward
+from sidecar_core.settings import RunSettings
 from tests.tiny_pair import tiny_engine
 
 
@@ -24,6 +33,20 @@ def test_a_column_is_as_large_as_the_cache_says():
 def test_a_run_needs_more_than_its_longest_caches():
     pair = tiny_engine().pair
     assert run_bytes(pair) > 4096 * (column_bytes(pair.target) + column_bytes(pair.draft))
+
+
+def test_a_run_never_holds_more_caches_than_are_counted():
+    engine = tiny_engine()
+    others = [c for c in gc.get_objects() if type(c) is SegmentedCache]
+    held: list[float] = []
+    settings = RunSettings(suffix_masking=False, document_masking=False, max_tokens=20)
+    for _ in engine.stream("The plant closed on Friday. " * 20, settings):
+        known = {*map(id, others), *map(id, engine.store._entries.values())}
+        caches = [c for c in gc.get_objects() if type(c) is SegmentedCache and id(c) not in known]
+        longest = max((cache.length for cache in caches), default=1)
+        held.append(sum(cache.nbytes for cache in caches) / max(longest, 1))
+    target, draft = column_bytes(engine.pair.target), column_bytes(engine.pair.draft)
+    assert target + draft < max(held) <= target + DRAFT_CACHES * draft
 
 
 @pytest.mark.parametrize(

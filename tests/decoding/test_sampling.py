@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from sidecar_core.decoding.draft_length import Auto, Fixed
-from sidecar_core.decoding.sampling import Sampler, accepts, draw, overlap, residual, uniform
+from sidecar_core.decoding.sampling import (
+    Sampler,
+    _nucleus,
+    accepts,
+    draw,
+    overlap,
+    residual,
+    uniform,
+)
 from sidecar_core.decoding.speculative import Clock, Decoding, speculate
 from sidecar_core.models.kernels.calibration import Calibration
 from tests.toys import NoText, ToySide
@@ -49,6 +57,11 @@ def test_emitted_tokens_follow_the_target_whatever_the_draft(draws, sampler, len
     assert distance < (0.01 if draws == 200_000 else 0.02)
 
 
+def test_temperature_raises_probabilities_to_its_inverse_power():
+    p = P.exp()
+    assert torch.allclose(Sampler(0.5).distribution(P), p**2 / (p**2).sum())
+
+
 def test_top_k_keeps_exactly_k_tokens_renormalised():
     kept = Sampler(1.0, top_k=2).distribution(P)
     assert kept.count_nonzero() == 2
@@ -60,6 +73,7 @@ def test_top_p_keeps_the_smallest_set_that_holds_the_mass():
     assert Sampler(1.0, top_p=0.7).distribution(P).nonzero().flatten().tolist() == [1, 4]
     assert Sampler(1.0, top_p=0.71).distribution(P).nonzero().flatten().tolist() == [1, 3, 4]
     assert Sampler(1.0, top_p=0.01).distribution(P).tolist() == [0, 1, 0, 0, 0]
+    assert _nucleus(torch.tensor([0.5, 0.25, 0.25]), 0.5).tolist() == [1, 0, 0]
 
 
 def test_top_p_over_a_wide_flat_vocabulary_equals_the_full_sort():

@@ -116,7 +116,7 @@ class Int8Linear(nn.Module):
         # The scale is what bf16 can hold, so that nothing is lost after the rounding to int8.
         scale = (weight.abs().amax(dim=1) / 127).clamp_min(1e-12).bfloat16()
         made.scale = scale
-        made.weight = (weight / scale.float()[:, None]).round().clamp(-127, 127).to(torch.int8)
+        made.weight = (weight / scale.float()[:, None]).round().to(torch.int8)
         if linear.bias is not None:
             made.bias = linear.bias.detach().float()
         return made

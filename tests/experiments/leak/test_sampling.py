@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 
+from sidecar_core.decoding import batch
 from sidecar_core.decoding.batch import Sample
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.decoding.passes import forward
@@ -258,6 +259,14 @@ def test_equal_seeds_give_equal_samples_and_others_do_not(engine: Engine):
 
     assert texts(1) == texts(1)
     assert texts(1) != texts(2)
+
+
+def test_no_two_conditions_or_seeds_share_random_numbers(engine: Engine, monkeypatch):
+    seeds, inner = [], batch._seeds
+    monkeypatch.setattr(batch, "_seeds", lambda *given: seeds.append(given[0]) or inner(*given))
+    for seed in (0, 1):
+        list(leak_test(engine, DOCUMENT, settings(samples=1, seed=seed), summary=SUMMARY))
+    assert len(set(seeds)) == 2 * len(CONDITIONS)
 
 
 def test_partial_results_are_there_before_the_end(engine: Engine):

@@ -48,6 +48,16 @@ def test_int8_is_the_plain_layer_up_to_its_rounding(rows, bias, kind):
     assert float((got - wanted).norm() / wanted.norm()) < 0.02
 
 
+@pytest.mark.parametrize("kind", ["decode", "read"])
+@pytest.mark.parametrize("wide", [torch.bfloat16, torch.float32])
+def test_int8_multiplies_by_the_weights_that_it_holds(wide, kind):
+    layer, x = Int8Linear.of(linear()), inputs(9)
+    layer.wide = wide
+    wanted = x.bfloat16().float() @ (layer.weight * layer.scale.float()[:, None]).T + layer.bias
+    with pass_kind(kind):
+        assert float((layer(x) - wanted).norm() / wanted.norm()) < 0.004
+
+
 def layers() -> dict[str, nn.Module]:
     """One of each kind, with the widened form of int8 in either precision."""
     half, wide = Int8Linear.of(linear()), Int8Linear.of(linear())
@@ -105,6 +115,16 @@ def test_a_quantized_network_keeps_the_distribution_and_is_smaller():
     assert float(torch.minimum(p, q).sum(-1).mean()) > 0.9
     assert model.weight_bytes < exact.weight_bytes / 2
     assert isinstance(model.network.model.embed_tokens, HalfEmbedding)
+
+
+def test_an_empty_quantized_network_has_a_place_of_its_kind_for_every_value():
+    def places(*, empty: bool) -> dict[str, tuple]:
+        network = tiny_model(0).network
+        network.extra = nn.ModuleList([linear(), linear(bias=False)])
+        quantize(network, empty=empty)
+        return {name: (v.shape, v.dtype) for name, v in network.state_dict().items()}
+
+    assert places(empty=True) == places(empty=False)
 
 
 def test_steady_layers_change_no_result():
