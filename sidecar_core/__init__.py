@@ -30,8 +30,11 @@ from typing import TYPE_CHECKING, Any
 
 # OpenMP's threads spin while they wait for each other, some 200 times a pass. Where something else
 # wants one of the cores, they spin against it: a pass then takes ten times as long and more. Asleep
-# they do not. OpenMP reads this when torch is imported, so it is said here, before that.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# they do not, but are slow to wake. So they spin for a fraction of a millisecond and then sleep.
+# OpenMP reads this when torch is imported, so it is said here, before that.
+if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # for what is not GNU's
+    os.environ["GOMP_SPINCOUNT"] = "10000"
 
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine as Engine

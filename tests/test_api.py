@@ -91,16 +91,23 @@ def test_the_example_in_the_readme_is_this_one():
     assert blocks[0].strip() == example()
 
 
-def test_threads_sleep_while_they_wait_unless_the_user_says_otherwise():
-    code = "import os, sidecar_core; print(os.environ['OMP_WAIT_POLICY'])"
-    for said, wanted in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
-        environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
-        environment |= {"OMP_WAIT_POLICY": said} if said else {}
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment | {"PYTHONPATH": str(README.parent)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert run.stdout.strip() == wanted
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ({}, "PASSIVE 10000"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE None"),
+        ({"GOMP_SPINCOUNT": "7"}, "None 7"),
+    ],
+)
+def test_threads_soon_sleep_while_they_wait_unless_the_user_says_otherwise(said, wanted):
+    code = "import os, sidecar_core; e = os.environ.get; print(e(names[0]), e(names[1]))"
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    environment = {k: v for k, v in os.environ.items() if k not in names}
+    run = subprocess.run(
+        [sys.executable, "-c", f"names = {names}; {code}"],
+        env=environment | said | {"PYTHONPATH": str(README.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == wanted

@@ -213,6 +213,7 @@ def test_a_run_that_fails_says_so_once(
     assert capsys.readouterr().err.count("Out of memory") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_a_narrow_terminal_shows_what_it_can(tmp_path: Path, encoding: str) -> None:
     """A process of its own: its standard output has the encoding."""

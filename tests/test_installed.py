@@ -112,6 +112,7 @@ print(ASSETS, len(load_examples()), whole, len(looks["css"]) > 1000, len(looks["
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installed", [True, False], ids=["installed", "checkout"])
 def test_examples_template_and_looks_are_found_from_any_folder(
     run: Run, request: pytest.FixtureRequest, installed: bool

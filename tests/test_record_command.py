@@ -39,6 +39,7 @@ def record(folder: Path, *more: str) -> int:
     return main(["record", "--pair", "tiny", "--out", str(folder), *names, "--json", *more])
 
 
+@pytest.mark.slow
 def test_examples_under_scenarios_become_files_that_can_be_read(loads, tmp_path, capsys) -> None:
     assert record(tmp_path / "new" / "folder") == 0
     assert json.loads(capsys.readouterr().out)["written"] == NAMES
@@ -51,6 +52,7 @@ def test_examples_under_scenarios_become_files_that_can_be_read(loads, tmp_path,
         assert RunReport.of(recording.events).finished
 
 
+@pytest.mark.slow
 def test_what_is_there_stays_and_costs_no_models(loads, tmp_path, capsys) -> None:
     record(tmp_path)
     (tmp_path / NAMES[1]).unlink()
@@ -78,12 +80,14 @@ def test_an_unknown_name_is_one_clear_line(loads, tmp_path, capsys, option: str)
     assert loads == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_one_clear_line(loads, tmp_path, capsys) -> None:
     (tmp_path / "file").write_text("")
     assert record(tmp_path / "file") == 2
     assert "Cannot write" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed_and_made_a_page(loads, tmp_path, capsys) -> None:
     record(tmp_path)
     page = tmp_path / "run.html"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from sidecar_core.models.kernels.linear import quantize
+from sidecar_core.models.kernels.int8 import quantize
 from sidecar_core.models.loading import make_steady
 from sidecar_core.models.pair import LoadedModel
 from sidecar_core.settings import Precision

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from sidecar_core.models.kernels.linear import quantize
+from sidecar_core.models.kernels.int8 import quantize
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

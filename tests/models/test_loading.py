@@ -197,6 +197,7 @@ def test_a_damaged_cache_entry_is_never_taken_for_a_whole_one(
     assert not convert.is_converted(weights, "fp32")
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_entry_is_made_again(gguf_file: Path, converted: Path, cache: Path) -> None:
     shutil.copytree(converted, cache)
     weights = resolve(pair_spec(f"{gguf_file},{gguf_file}").target, silent)
@@ -210,6 +211,7 @@ def test_a_damaged_cache_entry_is_made_again(gguf_file: Path, converted: Path, c
     assert [f.name for f in folder.parent.iterdir()] == [folder.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "told"),
     [(b"", "is not a GGUF file"), (b"PK\x03\x04", "is not a GGUF file"), (None, "cannot be read")],
@@ -225,6 +227,7 @@ def test_a_damaged_gguf_file_is_one_clear_line_and_leaves_nothing(
     assert not list((cache / "models").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_stopped_conversion_ends_at_once_and_leaves_nothing(
     gguf_file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +252,7 @@ def test_a_stopped_conversion_ends_at_once_and_leaves_nothing(
     assert not list((cache / "models").glob("*"))
 
 
+@pytest.mark.slow
 def test_on_a_machine_with_a_gpu_the_cpus_form_can_be_fetched(
     gguf_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -436,6 +440,7 @@ def overlap(ours: torch.nn.Module, theirs: torch.nn.Module, ids: torch.Tensor = 
     return float(torch.minimum(p, q).sum(-1).mean())
 
 
+@pytest.mark.slow
 def test_a_folder_in_int8_is_converted_once_and_keeps_the_distribution(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,6 +457,7 @@ def test_a_folder_in_int8_is_converted_once_and_keeps_the_distribution(
     assert torch.equal(logits(again.target.network), logits(pair.target.network))
 
 
+@pytest.mark.slow
 def test_bf16_of_a_gguf_file_is_its_fp32_form_rounded(gguf_file: Path) -> None:
     pair = load_pair(f"{gguf_file},{gguf_file}", precision="bf16")
     plain = AutoModelForCausalLM.from_pretrained(
@@ -462,6 +468,7 @@ def test_bf16_of_a_gguf_file_is_its_fp32_form_rounded(gguf_file: Path) -> None:
         assert torch.equal(ours[name], weight.bfloat16()), name
 
 
+@pytest.mark.slow
 def test_weights_that_lack_a_tensor_are_not_converted(folders: tuple[Path, Path]) -> None:
     weights = load_file(folders[0] / "model.safetensors")
     del weights["model.norm.weight"]
@@ -470,6 +477,7 @@ def test_weights_that_lack_a_tensor_are_not_converted(folders: tuple[Path, Path]
         load_pair(f"{folders[0]},{folders[1]}", precision="int8")
 
 
+@pytest.mark.slow
 @pytest.mark.smol
 def test_smol_in_int8_keeps_the_distribution_on_real_text(smol) -> None:  # type: ignore[no-untyped-def]
     article = ARTICLES / "seawater-heat.txt"

@@ -173,6 +173,7 @@ def test_a_kept_part_that_went_bad_is_fetched_again(index: Path, cache: Path) ->
     assert len(leftovers(cache)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", [lambda b: b[:-1], lambda b: b[:9] + b"!" + b[10:], lambda b: b""])
 def test_a_joined_file_that_was_changed_is_noticed_and_fetched_again(
     index: Path, harm: Callable[[bytes], bytes]

@@ -147,6 +147,7 @@ def test_names_from_an_upload_are_text(host):
 # --- a measurement ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_last_view_shows_what_the_command_line_would_measure(host):
     session = AlphaLabSession()
     last = views(host, session, *DOCUMENTS[:2])[-1]
@@ -186,6 +187,7 @@ def test_the_csv_has_a_line_for_every_article_and_one_for_all(host):
     assert [row["suffix_tokens"] for row in rows] == [str(n) for n in LENGTHS]
 
 
+@pytest.mark.slow
 def test_a_table_that_is_saved_meanwhile_does_not_stay(host, monkeypatch):
     first, second = by_hand(host, *DOCUMENTS[:2])
     lab = AlphaMeasurement("conditions", tuple(NAMES), DOCUMENTS[:2])
@@ -202,6 +204,7 @@ def test_a_table_that_is_saved_meanwhile_does_not_stay(host, monkeypatch):
     assert lab.pooled()["documents"] == 2
 
 
+@pytest.mark.slow
 def test_stop_keeps_the_articles_that_are_done_and_the_next_run_goes_on(host):
     session = AlphaLabSession()
     seen = []
@@ -274,6 +277,7 @@ def test_a_visitor_with_a_run_under_way_does_not_measure_beside_it(host):
     host.queue.leave(ticket)
 
 
+@pytest.mark.slow
 def test_other_visitors_get_their_turn_between_two_articles(host):
     session, order = AlphaLabSession(), []
     others = threading.Thread()
@@ -334,6 +338,7 @@ def lab_url(host) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 @pytest.mark.browser
 def test_the_tab_measures_the_article_then_a_file_and_saves_both(visit, lab_url, tmp_path):

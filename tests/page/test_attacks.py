@@ -58,6 +58,7 @@ def works(served: Served) -> bool:
     return all(call(served, name, list(GOOD[name].values()))[0] == "complete" for name in GOOD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WRONG)
 @pytest.mark.parametrize("name", GOOD)
 def test_a_wrong_value_for_any_parameter_is_refused_or_harmless(
@@ -147,6 +148,7 @@ def test_a_huge_upload_is_refused_by_its_size(served: Served) -> None:
     assert works(served)
 
 
+@pytest.mark.slow
 def test_an_uploaded_file_is_deleted_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "KEEP_UPLOADS", 1)
     served = Served(options())

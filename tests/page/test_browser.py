@@ -85,6 +85,7 @@ def test_nothing_moves_while_a_run_goes_on(visit: Any, served: Served) -> None:
     assert [p["y"] for p in places()] == [p["y"] for p in before]
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_every_toggle_redraws_the_map_before_any_run(visit: Any, served: Served) -> None:
     tab = visit(served.url)
@@ -184,6 +185,7 @@ def test_an_error_shows_in_the_status_line_and_the_next_run_works(
     tab.run()
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_earlier_runs_stay_as_ghosts_and_in_the_table(visit: Any, served: Served) -> None:
     tab = visit(served.url)
@@ -196,6 +198,7 @@ def test_earlier_runs_stay_as_ghosts_and_in_the_table(visit: Any, served: Served
     tab.page.wait_for_selector("#runs .quiet")
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 @pytest.mark.parametrize("key", [scenario.key for scenario in SCENARIOS])
 def test_one_click_runs_a_scenario_and_says_what_came_out(
@@ -213,6 +216,7 @@ def test_one_click_runs_a_scenario_and_says_what_came_out(
     assert (suffix, document) == (key != "suffix-visible", key != "document-attended")
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_every_run_ends_in_a_conclusion_that_is_read_aloud(visit: Any, served: Served) -> None:
     tab = visit(served.url)
@@ -524,6 +528,7 @@ def test_the_chart_keeps_its_names_in_sight_when_the_page_becomes_bigger(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_two_visitors_see_only_their_own(visit: Any, served: Served) -> None:
     served.engine.events = lambda settings: whole_run(settings, tag=f"seed{settings.seed}")

@@ -111,6 +111,7 @@ def state(tab: Any) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_a_saved_run_opened_again_ends_as_the_run_did_and_says_what_it_is(
     visit: Any, served: Served, tmp_path: Path
@@ -245,6 +246,7 @@ def test_a_tab_that_is_closed_ends_its_replay(
         served.demo.close(verbose=False)
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_while_models_load_the_page_offers_recordings_and_plays_them(
     browser: Any, folder: Path

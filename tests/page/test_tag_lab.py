@@ -123,6 +123,7 @@ def test_the_page_says_what_masking_cannot_do():
     assert "computed with the document attended" in leak_view(planted(), LeakSettings())
 
 
+@pytest.mark.slow
 def test_the_last_view_shows_what_the_command_line_would_count(host):
     session = LeakLabSession()
     last = views(host, session)[-1]
@@ -150,6 +151,7 @@ def test_a_huge_fact_or_summary_is_refused_before_it_is_read(host, watch, summar
         list(run(host, LeakLabSession(), DOCUMENT, settings, summary))
 
 
+@pytest.mark.slow
 def test_a_snapshot_does_not_grow_with_the_test(host):
     session = LeakLabSession()
     views(host, session)
@@ -160,6 +162,7 @@ def test_a_snapshot_does_not_grow_with_the_test(host):
     assert taken.as_dict() == before
 
 
+@pytest.mark.slow
 def test_a_second_test_does_not_write_the_summary_again(host, monkeypatch):
     session = LeakLabSession()
     views(host, session)
@@ -219,6 +222,7 @@ def test_a_test_that_takes_too_long_ends_and_says_why(host, monkeypatch):
     assert len(host.queue) == 0
 
 
+@pytest.mark.slow
 def test_other_visitors_get_their_turn_between_two_conditions(host):
     session, order = LeakLabSession(), []
 
@@ -254,6 +258,7 @@ def test_an_article_that_is_too_long_is_refused_in_words(host):
     assert not session.busy.locked()
 
 
+@pytest.mark.slow
 def test_what_a_visitor_samples_is_not_kept_on_disk(host, tmp_path, monkeypatch):
     monkeypatch.setenv("SIDECAR_CACHE", str(tmp_path / "cache"))
     views(host, LeakLabSession())
@@ -350,6 +355,7 @@ def opened(visit: Any, url: str, **options: Any) -> Any:
     return tab
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 @pytest.mark.browser
 def test_the_tab_samples_the_article_shows_rates_and_saves_them(visit, lab_url):

@@ -106,6 +106,7 @@ def test_an_address_with_a_zone_is_refused_with_the_reason() -> None:
         check_address("fe80::1%lo", free_port())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("host", "proxies"),
     [

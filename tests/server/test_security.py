@@ -19,6 +19,7 @@ def locked() -> Iterator[Served]:
     served.demo.close(verbose=False)
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_every_part_of_the_page_opens_and_no_other_host_is_asked(
     visit: Any, served: Served

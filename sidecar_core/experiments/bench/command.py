@@ -1,23 +1,40 @@
-"""The command `bench`: decoding beside transformers, or many clients at a server."""
+"""The command `bench`: decoding beside other programs, passes by rows, or many clients at a
+server."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sidecar_core import cli
 from sidecar_core.errors import SidecarError
+from sidecar_core.examples import load_examples
+
+if TYPE_CHECKING:
+    from sidecar_core.experiments.bench.llama_cpp import LlamaCpp
+    from sidecar_core.models.cache import Progress
 
 
 def register(commands: Any) -> None:
     """Add `bench` to the subparsers."""
-    bench = commands.add_parser("bench", help="measure decoding beside transformers")
+    bench = commands.add_parser("bench", help="measure decoding beside other programs")
     cli.common(bench)
     bench.add_argument("--tokens", type=int, default=64, metavar="N", help="tokens a run decodes")
     bench.add_argument("--repeats", type=int, default=3, metavar="N")
     bench.add_argument(
         "--only-auto", action="store_true", help="leave transformers and fp32 out (less memory)"
+    )
+    bench.add_argument(
+        "--llama-cpp",
+        action="store_true",
+        help="beside llama.cpp too, with the same GGUF files (package xllamacpp)",
+    )
+    bench.add_argument(
+        "--examples", action="store_true", help="over the six example articles, not one of them"
+    )
+    bench.add_argument(
+        "--passes", action="store_true", help="time passes by rows, instead; --repeats times"
     )
     load = bench.add_argument_group("many clients at a server, instead")
     load.add_argument("--clients", type=int, metavar="N", help="so many clients at once")
@@ -29,7 +46,11 @@ def register(commands: Any) -> None:
 
 def bench_command(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run the contest, or the load test where clients are given; the result object."""
-    return load_command(arguments) if arguments.clients is not None else _contest(arguments)
+    if arguments.clients is not None:
+        return load_command(arguments)
+    if not (8 <= arguments.tokens <= 512 and 1 <= arguments.repeats <= 50):
+        raise SidecarError("--tokens must be from 8 to 512 and --repeats from 1 to 50.")
+    return _passes(arguments) if arguments.passes else _contest(arguments)
 
 
 def load_command(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -57,9 +78,8 @@ def _contest(arguments: argparse.Namespace) -> dict[str, Any]:
     from sidecar_core.models.loading import load_pair, load_plain
     from sidecar_core.terminal import load_progress
 
-    if not (8 <= arguments.tokens <= 512 and 1 <= arguments.repeats <= 50):
-        raise SidecarError("--tokens must be from 8 to 512 and --repeats from 1 to 50.")
     progress = load_progress()
+    peers = _llama_cpp(arguments.pair, progress) if arguments.llama_cpp else {}
     options: dict[str, Any] = {"device": arguments.device, "progress": progress}
     auto = load_pair(arguments.pair, precision=arguments.precision, **options)
     resident = resident_after_run(auto)  # before anything else takes memory
@@ -67,10 +87,34 @@ def _contest(arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.only_auto:
         fp32 = load_pair(arguments.pair, precision="fp32", **options)
         plain = load_plain(arguments.pair, **options)
-    contest = Contest(fp32, auto, plain, tokens=arguments.tokens)
+    articles = {e.key: e.text for e in load_examples()} if arguments.examples else None
+    contest = Contest(fp32, auto, plain, tokens=arguments.tokens, articles=articles, peers=peers)
     contest.bench.rss_bytes = resident
     for step in contest.repeats(arguments.repeats):
         print(step, file=sys.stderr)
     print(table(contest.bench), file=sys.stderr if arguments.json else sys.stdout)
     result = contest.bench.as_dict()
     return {"pair": auto.name, "precision": auto.target.precision, "note": auto.note, **result}
+
+
+def _llama_cpp(pair: str, progress: Progress) -> dict[str, LlamaCpp]:
+    from sidecar_core.experiments.bench.llama_cpp import LlamaCpp, gguf_files
+
+    target, draft = gguf_files(pair, progress)
+    return {"llama_cpp": LlamaCpp(target), "llama_cpp_draft": LlamaCpp(target, draft)}
+
+
+def _passes(arguments: argparse.Namespace) -> dict[str, Any]:
+    from sidecar_core.experiments.bench.passes import measure_passes, table
+    from sidecar_core.models.loading import load_pair
+    from sidecar_core.terminal import load_progress
+
+    pair = load_pair(
+        arguments.pair,
+        precision=arguments.precision,
+        device=arguments.device,
+        progress=load_progress(),
+    )
+    result = measure_passes(pair, arguments.repeats)
+    print(table(result), file=sys.stderr if arguments.json else sys.stdout)
+    return {"pair": pair.name, "precision": pair.target.precision, "note": pair.note, **result}

@@ -1,8 +1,9 @@
 """What this machine does with a model, measured once and kept in the cache folder.
 
-Two decisions follow from it, and so from nothing that changes between runs: how many tokens of a
-prompt are read at a time, and how many tokens pay to be drafted. A clock that is read during a run
-would let other load on the machine decide, and the same question would get another run.
+Three decisions follow from it, and so from nothing that changes between runs: how many tokens of a
+prompt are read at a time, how many tokens pay to be drafted, and which kernel int8 weights are
+multiplied by. A clock that is read during a run would let other load on the machine decide, and the
+same question would get another run.
 
 It also holds whether rows depend on each other here (see `kernels`): if they do, on some machine
 that nobody has tried, verification takes one row after another, which is slow and exact.
@@ -19,18 +20,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
 from sidecar_core.events import LoadProgress
 from sidecar_core.models.cache import Progress, cache_dir, storage_errors, write_text
+from sidecar_core.models.kernels.int8 import Kernel, kernels, use_kernel
 from sidecar_core.models.kernels.kind import BLOCK, Kind, pass_kind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-FORMAT = 2
+FORMAT = 3
 """Goes up whenever what is measured changes; older files are then measured again."""
 
 ROWS = (1, 2, 3, 4, 5, 6, 8)
@@ -46,6 +48,10 @@ the longer ones waited for other work on the machine."""
 NOISE = 1.15
 """The shortest counts once another time of the same pass was at most so many times as long."""
 
+MARGIN = 1.25
+"""Another int8 kernel is taken than "integer", whose passes of several rows cost the least, where
+that one takes so many times as long."""
+
 CHUNK_SECONDS = 0.4
 """A Stop waits for the chunk under way, which should take no longer on a machine that is idle."""
 
@@ -55,13 +61,15 @@ CHUNKS = (32, 64, 128, 256, 512, 1024)
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """`seconds` of decoding passes by rows (as listed in `rows`), tokens of a prefill pass, and
-    whether the rows of a pass are computed as if each were alone."""
+    """`seconds` of decoding passes by rows (as listed in `rows`), tokens of a prefill pass,
+    whether the rows of a pass are computed as if each were alone, and the kernel of int8 weights
+    ("" for other weights)."""
 
     rows: tuple[int, ...] = ROWS
     seconds: tuple[float, ...] = (1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.1)
     chunk: int = 64
     rows_alike: bool = True
+    kernel: Kernel | Literal[""] = ""
 
     def pass_seconds(self, rows: int) -> float:
         """Seconds of a decoding pass of `rows` rows: a straight line between what was timed, and
@@ -82,31 +90,58 @@ def calibration_of(
 ) -> Calibration:
     """The kept calibration of these weights on this machine, else a new one, which is then kept.
 
-    `network` is ready to run (see `loading`). Raises SidecarError where it cannot be kept.
+    `network` is ready to run (see `loading`) and takes the calibration's kernel. Raises
+    SidecarError where the calibration cannot be kept.
     """
     path = _path(fingerprint, device)
-    if (kept := _read(path)) is not None:
-        return kept
-    progress(LoadProgress(f"Timing {name} on this machine (once)"))
-    found = measure(network, device)
-    with storage_errors("Keeping a calibration"):
-        write_text(path, json.dumps({"format": FORMAT, **dataclasses.asdict(found)}, indent=1))
+    found = _read(path)
+    if found is None or found.kernel not in (kernels(network) or ("",)):
+        progress(LoadProgress(f"Timing {name} on this machine (once)"))
+        found = measure(network, device)
+        with storage_errors("Keeping a calibration"):
+            write_text(path, json.dumps({"format": FORMAT, **dataclasses.asdict(found)}, indent=1))
+    if found.kernel:
+        use_kernel(network, found.kernel)
     return found
 
 
 @torch.inference_mode()
 def measure(network: PreTrainedModel, device: torch.device) -> Calibration:
-    """Time passes of `network` behind `PAST` columns of arbitrary tokens."""
+    """Time passes of `network` behind `PAST` columns of arbitrary tokens, with each kernel that it
+    can take; gives the best."""
+    found = []
+    for kernel in kernels(network):
+        use_kernel(network, kernel)
+        found.append(_measured(network, device, kernel))
+    if not found:
+        return _measured(network, device, "")
+    return min(found, key=lambda c: sum(c.seconds) * (1 if c.kernel == "integer" else MARGIN))
+
+
+def _measured(
+    network: PreTrainedModel, device: torch.device, kernel: Kernel | Literal[""]
+) -> Calibration:
     probe = _Probe(network, device)
-    reading = min(probe.read(BLOCK), probe.read(BLOCK))  # the first one warms up
-    while probe.past < PAST:
-        reading = min(reading, probe.read(BLOCK))
+    reading = probe.fill()
     wide = probe.read(4 * BLOCK)
     probe.forget(4 * BLOCK)
     sweeps: list[list[float]] = []
     while len(sweeps) < SWEEPS[0] or (len(sweeps) < SWEEPS[1] and _noisy(sweeps)):
-        sweeps.append([probe.decode(rows)[1] for rows in ROWS])
-    return Calibration(ROWS, _shortest(sweeps), _chunk(reading, wide), probe.rows_alike(max(ROWS)))
+        sweeps.append(probe.sweep())
+    alike = probe.rows_alike(max(ROWS))
+    return Calibration(ROWS, _shortest(sweeps), _chunk(reading, wide), alike, kernel)
+
+
+@torch.inference_mode()
+def time_passes(
+    network: PreTrainedModel, device: torch.device, sweeps: int
+) -> list[tuple[float, ...]]:
+    """Seconds of decoding passes by `ROWS`, behind `PAST` columns, measured now: a tuple for each
+    sweep."""
+    probe = _Probe(network, device)
+    probe.fill()
+    probe.sweep()  # warms up
+    return [tuple(probe.sweep()) for _ in range(sweeps)]
 
 
 def _noisy(sweeps: Sequence[Sequence[float]]) -> bool:
@@ -147,6 +182,17 @@ class _Probe:
         start = time.perf_counter()
         self._run(self._tokens(rows), "read", 1)
         return time.perf_counter() - start
+
+    def fill(self) -> float:
+        """Append `PAST` columns; the seconds that `BLOCK` of them took at best."""
+        reading = min(self.read(BLOCK), self.read(BLOCK))  # the first one warms up
+        while self.past < PAST:
+            reading = min(reading, self.read(BLOCK))
+        return reading
+
+    def sweep(self) -> list[float]:
+        """Seconds of one decoding pass of each number of `ROWS`."""
+        return [self.decode(rows)[1] for rows in ROWS]
 
     def decode(self, rows: int) -> tuple[torch.Tensor, float]:
         """Logits [rows, vocabulary] of a decoding pass, which leaves nothing in the cache, and its
@@ -200,6 +246,7 @@ def _read(path: Path) -> Calibration | None:
             seconds=tuple(float(s) for s in kept["seconds"]),
             chunk=int(kept["chunk"]),
             rows_alike=kept["rows_alike"] is True,
+            kernel=kept["kernel"],
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -113,6 +113,7 @@ def test_sweep_gives_the_fixed_keys(capsys, pair, corpus):
     assert "visible" in json.loads(capsys.readouterr().out)["lengths"]["25"]
 
 
+@pytest.mark.slow
 def test_placement_sets_the_places_side_by_side(capsys, pair, corpus):
     found = call(capsys, "placement", corpus, "--limit", "2", "--pair", pair, *SHORT)
     assert list(found["placements"]) == ["natural", "rebased", "deferred", "folded"]

@@ -351,6 +351,7 @@ def test_replayed_blocks_are_those_of_the_live_run(engine, gamma, max_tokens):
     assert greedy["acceptance_rate"] == pooled["live"]["acceptance_rate"]
 
 
+@pytest.mark.slow
 @pytest.mark.smol
 @pytest.mark.parametrize(
     ("name", "settings"),

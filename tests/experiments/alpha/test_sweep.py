@@ -127,6 +127,7 @@ LIVE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masking", [True, False])
 def test_the_tags_of_every_placement_are_those_of_a_live_run(engine, masking):
     from sidecar_core.report import RunReport

@@ -79,6 +79,7 @@ def test_numbers_out_of_range_are_refused(options, capsys):
     assert "error:" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_come_up_is_one_clear_line(capsys):
     assert main(["bench", "--clients", "1", "--seconds", "1", "--precision", "fp32",
                  "--pair", "no/such,pair/here"]) == 2  # fmt: skip

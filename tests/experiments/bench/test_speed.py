@@ -23,7 +23,7 @@ def test_a_ratio_is_the_median_of_the_ratios_within_each_repeat():
 def test_a_contest_measures_every_contestant_on_the_same_number_of_tokens(smol):
     text = "Two night trains will run again in spring, the operator said on Monday."
     plain = (smol.target.network, smol.draft.network)
-    contest = Contest(smol, smol, plain, tokens=8, text=text)
+    contest = Contest(smol, smol, plain, tokens=8, articles={"trains": text})
     steps = list(contest.repeats(1))
     result = contest.bench.as_dict()
     assert set(result["tokens_per_second"]) == {

@@ -20,6 +20,7 @@ def test_judge_counts_and_goes_on_where_it_stopped(engine, corpus, tmp_path, cap
     assert kept.stat().st_size == size
 
 
+@pytest.mark.slow
 def test_documents_masking_is_what_the_judged_run_used(engine, corpus, tmp_path, capsys):
     kept = tmp_path / "verdicts.jsonl"
     arguments = ("judge", corpus, "--verdicts", str(kept), "--max-tokens", "12", "--no-reasons")

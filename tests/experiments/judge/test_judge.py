@@ -199,6 +199,7 @@ def test_a_run_that_was_killed_in_the_middle_of_a_line_goes_on_from_there(engine
     assert len(Comparisons(path).load()) == 3
 
 
+@pytest.mark.slow
 def test_other_settings_or_another_judge_are_another_comparison(engine, tmp_path):
     path = tmp_path / "verdicts.jsonl"
     judged(engine, Scripted(), path)

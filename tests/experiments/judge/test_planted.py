@@ -73,6 +73,7 @@ def test_identical_lists_are_equally_good_and_the_margin_is_a_tie():
     assert preference((Verdict("first"), Verdict("second"))) is None
 
 
+@pytest.mark.slow
 @pytest.mark.smol
 def test_smol_cannot_judge(smol):
     """135M parameters: the first place is worth some 3 nats, the lists a tenth of one. The README

@@ -21,6 +21,7 @@ def test_leak_gives_rates_and_intervals_for_every_condition(engine, article, cap
     assert counted == sum(found["tags"] for found in result["conditions"].values())
 
 
+@pytest.mark.slow
 def test_at_temperature_0_there_is_one_list_and_no_interval(engine, article, corpus, capsys):
     for file in (article, corpus):
         result = result_of(capsys, "leak", file, "--temperature", "0", "--samples", "9")
@@ -37,6 +38,7 @@ def test_leak_forces_the_summary_of_a_file(engine, article, tmp_path, capsys):
     assert result["summary"] == "- A council votes."
 
 
+@pytest.mark.slow
 def test_leak_over_a_corpus_pools_tags_and_writes_csv_and_figure(engine, corpus, tmp_path, capsys):
     table, figure = tmp_path / "leaks.csv", tmp_path / "leaks.svg"
     files = ["--csv", str(table), "--figure", str(figure)]
@@ -55,6 +57,7 @@ def test_leak_over_a_corpus_pools_tags_and_writes_csv_and_figure(engine, corpus,
         assert drawn.index(name) < drawn.index(f"{found['tag_rate']:.1%}", drawn.index(name))
 
 
+@pytest.mark.slow
 def test_articles_that_were_cut_are_counted(engine, tmp_path, capsys):
     path = tmp_path / "long.txt"
     path.write_text("word " * 500)
@@ -63,6 +66,7 @@ def test_articles_that_were_cut_are_counted(engine, tmp_path, capsys):
         assert result["cut"] == cut
 
 
+@pytest.mark.slow
 def test_without_json_there_is_a_table(engine, article, capsys):
     shown = table_of(capsys, "leak", article, "--samples", "3", "--watch", "boilers")
     assert "“boilers”" in shown

@@ -104,6 +104,7 @@ def test_the_csv_holds_every_article_under_every_condition():
     assert (first["tags"], first["in_summary"], first["only_in_document"]) == ("3", "2", "1")
 
 
+@pytest.mark.slow
 def test_a_corpus_runs_through_all_articles_and_passes_over_what_cannot_be_used():
     engine = tiny_engine()
     documents = [
@@ -121,6 +122,7 @@ def test_a_corpus_runs_through_all_articles_and_passes_over_what_cannot_be_used(
     assert result["conditions"]["masked"]["samples"] == 6
 
 
+@pytest.mark.slow
 def test_stop_ends_a_corpus_at_once():
     documents = iter([Document(str(n), "The council voted on Tuesday.") for n in range(3)])
     seen: list[object] = []

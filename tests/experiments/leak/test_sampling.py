@@ -226,6 +226,7 @@ def settings(**changes) -> LeakSettings:
     return dataclasses.replace(LeakSettings(samples=5), **changes)
 
 
+@pytest.mark.slow
 def test_at_temperature_0_the_one_list_is_what_the_engine_writes(engine: Engine):
     def lines(document_masking: bool) -> dict[str, str]:
         run = RunSettings(document_masking=document_masking, max_tokens=MAX_TOKENS)
@@ -252,6 +253,7 @@ def test_a_given_summary_is_what_every_tagger_gets(engine: Engine):
     ]
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_samples_and_others_do_not(engine: Engine):
     def texts(seed: int) -> list[str]:
         events = leak_test(engine, DOCUMENT, settings(seed=seed), summary=SUMMARY)

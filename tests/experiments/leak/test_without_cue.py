@@ -86,6 +86,7 @@ def test_articles_are_pooled_and_an_opened_list_needs_no_cue():
     assert low < 0.75 < high
 
 
+@pytest.mark.slow
 def test_the_command_counts_every_article(engine, corpus, capsys):
     found = result_of(capsys, "cue", corpus)
     for condition in found["conditions"].values():

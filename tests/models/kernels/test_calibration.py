@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from sidecar_core.models.kernels.calibration import (
     calibration_of,
     machine,
 )
+from sidecar_core.models.kernels.int8 import Int8Linear, quantize
 from sidecar_core.models.kernels.kind import BLOCK, decodes, kind_of_pass, pass_kind
+from sidecar_core.models.pair import LoadedModel
 from tests.tiny import tiny_model
 
 CPU = torch.device("cpu")
@@ -58,8 +61,9 @@ def test_it_is_measured_once_and_then_read(folder):
         "[]",
         '{"format": 0}',
         '{"format": 2}',
-        '{"format": 2, "rows": [1], "seconds": [1], "chunk": 64, "rows_alike": true}',
-        '{"format": 2, "rows": "x", "seconds": [], "chunk": 64, "rows_alike": true}',
+        '{"format": 3}',
+        '{"format": 3, "rows": [1], "seconds": [1], "chunk": 64, "rows_alike": true, "kernel": ""}',
+        '{"format": 3, "rows": "x", "seconds": [], "chunk": 64, "rows_alike": true, "kernel": ""}',
     ],
 )
 def test_a_damaged_file_is_measured_again(folder, damaged):
@@ -72,7 +76,11 @@ def test_a_damaged_file_is_measured_again(folder, damaged):
     assert json.loads(path.read_text("utf-8"))["format"] == calibration.FORMAT
 
 
-@pytest.mark.parametrize("wrong", [{"seconds": [-1.0] * len(ROWS)}, {"chunk": 7}, {"rows": [3]}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"seconds": [-1.0] * len(ROWS)}, {"chunk": 7}, {"rows": [3]}, {"kernel": "other"},
+     {"kernel": []}, {"kernel": "integer"}],
+)  # fmt: skip
 def test_numbers_that_cannot_be_are_measured_again(folder, wrong):
     asked()
     (path,) = folder.iterdir()
@@ -158,3 +166,46 @@ def test_a_pass_is_timed_again_until_its_shortest_time_was_not_an_accident():
 
 def test_a_pass_of_fewer_rows_never_counts_as_longer_than_one_of_more():
     assert calibration._shortest([[3.0, 2.0, 5.0], [4.0, 2.5, 4.0]]) == (2.0, 2.0, 4.0)
+
+
+def int8_model() -> LoadedModel:
+    model = tiny_model(0)
+    quantize(model.network)
+    return model
+
+
+def kernels_of(network: torch.nn.Module) -> set[str]:
+    return {layer.kernel for layer in network.modules() if isinstance(layer, Int8Linear)}
+
+
+@pytest.mark.parametrize(
+    ("integer", "packed", "taken"),
+    [(1.0, 2.0, "integer"), (1.2, 1.0, "integer"), (1.3, 1.0, "packed")],
+)
+def test_int8_takes_the_kernel_that_is_quicker_here(integer, packed, taken, monkeypatch):
+    seconds = {"integer": integer, "packed": packed}
+    inner = calibration._measured
+
+    def timed(network, device, kernel):
+        assert kernels_of(network) == {kernel}
+        found = inner(network, device, kernel)
+        return dataclasses.replace(found, seconds=(seconds[kernel],) * len(ROWS))
+
+    monkeypatch.setattr(calibration, "_measured", timed)
+    network = int8_model().network
+    assert calibration_of(network, "tiny", "abc", CPU, lambda _: None).kernel == taken
+    assert kernels_of(network) == {taken}
+    again = int8_model().network
+    calibration_of(again, "tiny", "abc", CPU, lambda _: None)  # as it was kept
+    assert kernels_of(again) == {taken}
+
+
+def test_a_kernel_that_this_machine_lacks_is_not_taken_from_a_file(folder, monkeypatch):
+    calibration_of(int8_model().network, "tiny", "abc", CPU, lambda _: None)
+    (path,) = folder.iterdir()
+    kept = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(kept | {"kernel": "integer"}), encoding="utf-8")
+    monkeypatch.setattr("sidecar_core.models.kernels.int8.integers_are_exact", lambda: False)
+    network = int8_model().network
+    assert calibration_of(network, "tiny", "abc", CPU, lambda _: None).kernel == "packed"
+    assert kernels_of(network) == {"packed"}
