@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from sidecar_core.events import TokenCorrected as TokenCorrected
     from sidecar_core.events import TokenDrafted as TokenDrafted
     from sidecar_core.events import TokenRejected as TokenRejected
+    from sidecar_core.main_tasks import MainTask as MainTask
     from sidecar_core.models.cache import Progress
     from sidecar_core.report import RunReport as RunReport
     from sidecar_core.settings import RunSettings as RunSettings
@@ -80,6 +81,7 @@ _HOMES = {
     ),
     "report": ("RunReport",),
     "settings": ("RunSettings",),
+    "main_tasks": ("MainTask",),
     "tasks": ("CATEGORY", "FRENCH", "HASHTAGS", "HEADLINE", "KEYWORDS", "SidecarTask"),
 }  # fmt: skip
 """Module → the public names that live in it; they are imported when they are first asked for."""

@@ -26,8 +26,9 @@ from sidecar_core.experiments.cost import command as commands_cost
 from sidecar_core.experiments.judge import command as commands_judge
 from sidecar_core.experiments.leak import command as commands_leak
 from sidecar_core.files import log_file, read_text, save_text
+from sidecar_core.main_tasks import MAIN_TASKS, main_task_of
 from sidecar_core.server import options
-from sidecar_core.settings import AUTO, RunSettings
+from sidecar_core.settings import AUTO, OWN, RunSettings
 from sidecar_core.tasks import TASKS, task_of
 
 EXPERIMENTS = (
@@ -116,6 +117,12 @@ def parser() -> cli.Parser:
         metavar="N|auto",
         help="drafts per round; auto: as many as pay; default: %(default)s",
     )
+    run.add_argument(
+        "--main-task", default=defaults.main_task, help=f"{', '.join(MAIN_TASKS)}, or {OWN}"
+    )
+    run.add_argument(
+        "--instruction", default="", metavar="TEXT", help="what a main task of your own asks for"
+    )
     run.add_argument("--task", default=defaults.task, help=f"{', '.join(TASKS)}, or free")
     run.add_argument("--task-suffix", default="", metavar="TEXT", help="a free task's instruction")
     run.add_argument("--task-cue", default="", metavar="TEXT", help="what its answer opens with")
@@ -175,6 +182,7 @@ def run_command(arguments: argparse.Namespace) -> dict[str, Any]:
     names = [field.name for field in dataclasses.fields(RunSettings)]
     settings = RunSettings(**{name: getattr(arguments, name) for name in names}).validate()
     task_of(settings)  # an unknown one is refused before anything is loaded
+    main_task_of(settings)
     first = arguments.first_tokens
     if first is not None and first < 1:
         raise SidecarError(f"--first-tokens is {first}; it must be 1 or more.")

@@ -123,9 +123,10 @@ class PromptBuilder:
         """Tokens of template text: special tokens written out in it become special tokens."""
         return tuple(self._template.encode(text, add_special_tokens=False).ids)
 
-    def article(self, document: str, suffix: str = "") -> Prompt:
-        """The prompt that asks for a summary of `document`; an empty suffix is left out."""
-        return self._prompt(DOCUMENT_OPENING, document, INSTRUCTION, suffix)
+    def article(self, document: str, suffix: str = "", instruction: str = INSTRUCTION) -> Prompt:
+        """The prompt that asks for what `instruction` says about `document`: a summary, unless
+        another is given. An empty suffix is left out."""
+        return self._prompt(DOCUMENT_OPENING, document, instruction, suffix)
 
     def text_only(self, text: str) -> Prompt:
         """The chat template around any text, which is the segment `document`."""

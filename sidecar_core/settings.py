@@ -28,7 +28,10 @@ MAX_ARTICLE_CHARS = 200_000
 """Longer text is refused before it is tokenised."""
 
 MAX_TASK_CHARS = 2_000
-"""Longest suffix and longest cue of a sidecar task."""
+"""Longest suffix and longest cue of a sidecar task, and longest instruction of a main task."""
+
+OWN = "own"
+"""The name of the main task in a user's own words."""
 
 MAX_ARTICLE_TOKENS = 4_096
 """Longer articles are refused with their token count; nothing is cut silently."""
@@ -60,8 +63,9 @@ class RunSettings:
 
     `gamma` tokens are drafted per round (0: plain decoding by the target alone); with "auto", a
     block ends where one more token would cost more than it brings. `top_k` 0 and `top_p` 1 switch
-    those filters off; `temperature` 0 is greedy. `task` names a sidecar task; the task "free" is
-    made of `task_suffix` and `task_cue`.
+    those filters off; `temperature` 0 is greedy. `main_task` names what the target writes; "own"
+    is what `instruction` says. `task` names a sidecar task; the task "free" is made of
+    `task_suffix` and `task_cue`.
     """
 
     draft_prompt: DraftPrompt = "compound"
@@ -75,6 +79,8 @@ class RunSettings:
     top_p: float = 1.0
     max_tokens: int = 160
     seed: int = 0
+    main_task: str = "summary"
+    instruction: str = ""
     task: str = "hashtags"
     task_suffix: str = ""
     task_cue: str = ""
@@ -97,9 +103,17 @@ class RunSettings:
             raise BadInput("The draft text must be text of at most 4,000 characters.")
         if self.draft_prompt == "unrelated" and not self.draft_text.strip():
             raise BadInput("An unrelated draft prompt needs some text; type a few words.")
-        if not isinstance(self.task, str):
-            raise BadInput("The task must be given by its name.")
-        _check_characters("The task's name", self.task)
+        for name in ("task", "main_task"):
+            if not isinstance(getattr(self, name), str):
+                raise BadInput(f"The {name.replace('_', ' ')} must be given by its name.")
+            _check_characters(f"The {name.replace('_', ' ')}'s name", getattr(self, name))
+        if not isinstance(self.instruction, str) or len(self.instruction) > MAX_TASK_CHARS:
+            raise BadInput(
+                f"The instruction must be text of at most {MAX_TASK_CHARS:,} characters."
+            )
+        _check_characters("The instruction", self.instruction)
+        if self.main_task == OWN and not self.instruction.strip():
+            raise BadInput("A main task of your own needs an instruction; type a sentence.")
         _check_characters("The draft text", self.draft_text)
         for name in ("task_suffix", "task_cue"):
             value = getattr(self, name)

@@ -19,7 +19,8 @@ import pytest
 
 from sidecar_core.examples import Example
 from sidecar_core.host.model_host import ModelHost
-from sidecar_core.page.page import build_demo, launch_arguments
+from sidecar_core.page.looks import launch_arguments
+from sidecar_core.page.page import build_demo
 from sidecar_core.server.launch import server_arguments
 from sidecar_core.server.options import Options, parse
 from tests.hosts import host_of

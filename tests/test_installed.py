@@ -101,7 +101,7 @@ def test_the_command_app_takes_what_app_py_takes(
 READ = """
 from sidecar_core.examples import load_examples
 from sidecar_core.installed import ASSETS
-from sidecar_core.page.page import launch_arguments
+from sidecar_core.page.looks import launch_arguments
 from sidecar_core.recording import read_recording
 from sidecar_core.view.recording_page import recording_page
 

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "sidecar_core"
 
 ROOMS = (
     *("errors", "schema", "text", "installed", "language", "settings", "events", "files"),
-    *("prompts", "tasks"),
+    *("prompts", "tasks", "main_tasks"),
     *("report", "recording", "scenarios", "examples", "grounding", "visibility", "terminal"),
     *("models", "decoding", "sidecar_core", "cli", "record_command"),
     *("experiments", "view", "host", "server", "page", "__main__"),
@@ -133,7 +133,7 @@ def test_only_the_page_imports_gradio(path: Path) -> None:
 
 def test_the_light_parts_come_without_torch_and_gradio() -> None:
     heavy = {"torch", "transformers", "gradio", "plotly"}
-    for name in ("errors", "events", "settings", "report", "tasks"):
+    for name in ("errors", "events", "settings", "report", "tasks", "main_tasks"):
         assert not {m.split(".")[0] for m in imports(PACKAGE / f"{name}.py")} & heavy
 
 

@@ -35,9 +35,11 @@ def add_endpoint(host: ModelHost) -> None:
         seed: int = DEFAULTS.seed,
         instruction: str = "",
         opening: str = "",
+        main_task: str = DEFAULTS.main_task,
+        main_instruction: str = "",
     ) -> dict[str, Any]:
-        """Summarise an article in three bullets by speculative decoding; then the draft model
-        writes hashtags (or another task's result) for the summary.
+        """Summarise an article in three bullets (or do another main task) by speculative decoding;
+        then the draft model writes hashtags (or another task's result) for the summary.
 
         Args:
             article: the text to summarise.
@@ -48,6 +50,8 @@ def add_endpoint(host: ModelHost) -> None:
             seed: matters above temperature 0.
             instruction: what a free task asks for ("After the summary, output …").
             opening: how the answer to a free task begins.
+            main_task: what the target writes: summary, paragraph, plain-language, questions, own.
+            main_instruction: what a main task of your own asks for.
 
         Returns:
             The run's figures: `summary`, `alpha`, `acceptance_rate`, `sidecar` and `standalone`
@@ -62,6 +66,8 @@ def add_endpoint(host: ModelHost) -> None:
             "seed": seed,
             "task_suffix": instruction,
             "task_cue": opening,
+            "main_task": main_task,
+            "instruction": main_instruction,
         }
         session, visitor = Session(), request.session_hash if request else None
         try:

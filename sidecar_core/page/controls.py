@@ -10,7 +10,8 @@ from typing import Any
 
 import gradio as gr
 
-from sidecar_core.settings import AUTO, MAX_TASK_CHARS, RANGES, RunSettings
+from sidecar_core.main_tasks import MAIN_TASKS, main_task_of
+from sidecar_core.settings import AUTO, MAX_TASK_CHARS, OWN, RANGES, RunSettings
 from sidecar_core.tasks import FREE, TASKS, task_of
 
 DEFAULTS = RunSettings()
@@ -33,6 +34,8 @@ class RunInputs:
     top_k: Any
     max_tokens: Any
     seed: Any
+    main_task: Any
+    instruction: Any
     task: Any
     task_suffix: Any
     task_cue: Any
@@ -57,31 +60,52 @@ def checked_settings(found: Mapping[str, Any]) -> RunSettings:
             values[name] = int(value)
     settings = RunSettings(**values).validate()
     task_of(settings)
+    main_task_of(settings)
     return settings
 
 
 def values_of(settings: RunSettings) -> list[Any]:
     """The components' values for these settings, in the order of `SETTINGS`. The page cannot show a
-    task that was made in Python; it then keeps the task that is chosen."""
+    task that was made in Python; it then keeps the one that is chosen."""
     values = {name: getattr(settings, name) for name in SETTINGS}
     if settings.task not in (*TASKS, FREE):
         values["task"] = gr.skip()
+    if settings.main_task not in (*MAIN_TASKS, OWN):
+        values["main_task"] = gr.skip()
     return list(values.values())
 
 
 def tasks() -> dict[str, Any]:
-    """The sidecar's task: one of the list, or one in the visitor's own words."""
+    """The main task and the sidecar's: one of the list each, or one in the visitor's own words."""
     with gr.Row(elem_id="task-row"):
+        main = gr.Dropdown(
+            [*((task.label, name) for name, task in MAIN_TASKS.items()), ("Your own …", OWN)],
+            value=DEFAULTS.main_task,
+            label="The target writes",
+            elem_id="main-task",
+            min_width=120,
+        )
         task = gr.Dropdown(
             [*((task.label, name) for name, task in TASKS.items()), ("Your own …", FREE)],
             value=DEFAULTS.task,
             label="The sidecar writes",
             elem_id="task",
+            min_width=120,
+        )
+    with gr.Column(elem_id="own-main-task", visible=False, min_width=0) as own_main:
+        instruction = gr.Textbox(
+            DEFAULTS.instruction,
+            label="The target's instruction",
+            placeholder="Write a letter to the editor about the document.",
+            lines=2,
+            max_lines=4,
+            max_length=MAX_TASK_CHARS,
+            elem_id="instruction",
         )
     with gr.Column(elem_id="own-task", visible=False, min_width=0) as own:
         suffix = gr.Textbox(
             DEFAULTS.task_suffix,
-            label="Your instruction",
+            label="The sidecar's instruction",
             placeholder="After the summary, output …",
             lines=2,
             max_lines=4,
@@ -97,8 +121,16 @@ def tasks() -> dict[str, Any]:
             max_length=MAX_TASK_CHARS,
             elem_id="task-cue",
         )
-    task.change(None, task, own, js=f"(t) => ({{__type__: 'update', visible: t === '{FREE}'}})")
-    return {"task": task, "task_suffix": suffix, "task_cue": cue}
+    for chosen, column, name in ((main, own_main, OWN), (task, own, FREE)):
+        shown = f"(t) => ({{__type__: 'update', visible: t === '{name}'}})"
+        chosen.change(None, chosen, column, js=shown)
+    return {
+        "main_task": main,
+        "instruction": instruction,
+        "task": task,
+        "task_suffix": suffix,
+        "task_cue": cue,
+    }
 
 
 def toggles() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from sidecar_core.errors import BadInput
+from sidecar_core.main_tasks import main_task_of
 from sidecar_core.scenarios import BY_KEY, Scenario, find_scenario
 from sidecar_core.server.options import SWITCH
 from sidecar_core.settings import AUTO, RANGES, RunSettings, renewed
@@ -37,6 +38,7 @@ def from_query(query: Mapping[str, str]) -> tuple[RunSettings, Scenario | None]:
     values = {name: _value(name, query[name], settings) for name in FIELDS if name in query}
     settings = dataclasses.replace(settings, **values).validate()
     task_of(settings)
+    main_task_of(settings)
     if SCENARIO not in query:
         return settings, None
     scenario = find_scenario(query[SCENARIO])

@@ -16,13 +16,11 @@ import gradio as gr
 
 from sidecar_core.errors import BadInput, SidecarError
 from sidecar_core.examples import Example, load_examples
-from sidecar_core.host.limits import MAX_WAITING
 from sidecar_core.host.model_host import HostStatus, ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.installed import ASSETS
 from sidecar_core.page import controls, words
 from sidecar_core.page import run as live
-from sidecar_core.page.alpha_lab import build_alpha_lab
 from sidecar_core.page.api import add_endpoint
 from sidecar_core.page.controls import RunInputs
 from sidecar_core.page.edge import (
@@ -34,9 +32,11 @@ from sidecar_core.page.edge import (
     outlives_reload,
     read_upload,
 )
+from sidecar_core.page.labs.alpha_lab import build_alpha_lab
+from sidecar_core.page.labs.tag_lab import build_tag_lab
 from sidecar_core.page.links import EXAMPLE, RECORDING, from_query, to_query
-from sidecar_core.page.recordings import AT_ONCE, Recordings
-from sidecar_core.page.tag_lab import build_tag_lab
+from sidecar_core.page.looks import asset
+from sidecar_core.page.recordings import Recordings
 from sidecar_core.prompts import Article, check_text
 from sidecar_core.report import TaggerReport
 from sidecar_core.scenarios import SCENARIOS, Scenario, find_scenario
@@ -48,30 +48,8 @@ from sidecar_core.view.run_view import HINT, RunView
 from sidecar_core.view.runs_table import runs_table
 from sidecar_core.view.tag_column import column
 
-MAX_UPLOAD = "4mb"
-"""Largest upload. A recording may be that large; other files have lower limits."""
-
-STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
-
-SCRIPTS = ("page.js", "tour.js")
-
 KEEP_UPLOADS = 300
 """Uploaded files are deleted after this many seconds; they are read immediately."""
-
-
-def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:
-    """Arguments of `launch()` for this page: its style, and no history in the browser."""
-    return {
-        "theme": _theme(),
-        "css": "".join(map(_asset, STYLES)),
-        "head": f"<script>{''.join(map(_asset, SCRIPTS))}</script>",
-        "run_history": False,
-        "footer_links": ["api", "settings"],
-        "ssr_mode": False,
-        "max_file_size": MAX_UPLOAD,
-        "max_threads": AT_ONCE + 2 * max_waiting + 20,
-        "show_error": True,
-    }
 
 
 def build_demo(
@@ -204,7 +182,7 @@ class _Page:
             with gr.Tab("Tag lab", elem_id="tag-lab"):
                 self.tag_lab = build_tag_lab(self.host, self.article, self.session)
         with gr.Accordion("How it works", open=False, elem_id="how"):
-            html(_asset("how_it_works.html"), elem_id="how-text")
+            html(asset("how_it_works.html"), elem_id="how-text")
         html(words.ABOUT, elem_id="about")
 
     def _wire(self, demo: Any) -> None:
@@ -438,20 +416,4 @@ def _models(now: HostStatus, meanwhile: str) -> str:
         f'<div class="models {now.state}" title="{attribute(now.text)}"><i class="lamp"></i>'
         f"<span>{text(now.text)}{percent}{'' if now.state == 'ready' else meanwhile}</span>"
         f'<div class="bar"><i style="width:{width}"></i></div></div>'
-    )
-
-
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
-
-
-def _theme() -> Any:
-    """Gradio's base theme with system fonts: nothing is fetched from other hosts."""
-    return gr.themes.Base(
-        primary_hue=gr.themes.colors.blue,
-        neutral_hue=gr.themes.colors.stone,
-        font=["system-ui", "-apple-system", "Segoe UI", "sans-serif"],
-        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "monospace"],
-        radius_size=gr.themes.sizes.radius_md,
-        spacing_size=gr.themes.sizes.spacing_sm,
     )

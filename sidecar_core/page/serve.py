@@ -39,7 +39,8 @@ def serve(options: Options) -> NoReturn:
     from sidecar_core.host.model_host import ModelHost, load_engine
 
     with without_proxies():
-        from sidecar_core.page.page import build_demo, launch_arguments
+        from sidecar_core.page.looks import launch_arguments
+        from sidecar_core.page.page import build_demo
         from sidecar_core.server import gradio_start, logs
         from sidecar_core.server import launch as serving
 

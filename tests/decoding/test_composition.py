@@ -68,7 +68,13 @@ def test_composition_equals_the_full_mask_on_tiny_random_weights(settings):
 
 
 @pytest.mark.smol
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SETTINGS[0],
+        *(pytest.param(*s.values, id=s.id, marks=pytest.mark.slow) for s in SETTINGS[1:]),
+    ],
+)
 def test_composition_equals_the_full_mask_on_real_weights(smol, settings):
     assert largest_difference(smol.draft, real_layout(smol), **settings) < 1e-4
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from sidecar_core.decoding import engine as engine_module
+from sidecar_core.decoding import run as run_module
 from sidecar_core.decoding.cache import SegmentedCache
 from sidecar_core.decoding.engine import Engine
 from sidecar_core.errors import OutOfMemory, SidecarError
@@ -123,7 +123,7 @@ def test_tags_of_a_lost_draft_are_skipped_with_a_reason(engine):
     before = passes_before(engine, engine.pair.draft, "summary")
     with before_each_pass(engine.pair.draft, failing(before + 2, BROKEN)):
         report = RunReport.of(engine.stream(ARTICLE, SETTINGS))
-    assert report.taggers["sidecar"].skipped == engine_module.DRAFT_LOST
+    assert report.taggers["sidecar"].skipped == run_module.DRAFT_LOST
     assert "RuntimeError" in report.taggers["standalone"].skipped
 
 
@@ -256,7 +256,7 @@ def test_an_unexpected_exception_passes_and_the_next_run_works(engine, whole, mo
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine_module, "speculate", breaks)
+        patch.setattr(run_module, "speculate", breaks)
         _, error = collect(engine.stream(ARTICLE, SETTINGS))
     assert isinstance(error, ZeroDivisionError)
     assert engine.store.nbytes == 0

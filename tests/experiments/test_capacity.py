@@ -14,7 +14,7 @@ from sidecar_core.experiments.alpha.conditions import ABOUT, Condition, choose
 from sidecar_core.experiments.alpha.forced import read
 from sidecar_core.experiments.alpha.sweep import LENGTHS, sweep_conditions
 from sidecar_core.experiments.readings import MAX_TOKENS
-from sidecar_core.page.tag_lab import MAX_SAMPLES
+from sidecar_core.page.labs.tag_lab import MAX_SAMPLES
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
 from tests.tiny_pair import tiny_engine

@@ -18,9 +18,9 @@ from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.monitor import Ended, Monitor
 from sidecar_core.host.session import Session
 from sidecar_core.page import run as live
-from sidecar_core.page.alpha_measurement import AlphaLabSession, AlphaMeasurement
-from sidecar_core.page.lab_run import run_lab
-from sidecar_core.page.leak_measurement import LeakLabSession, LeakMeasurement
+from sidecar_core.page.labs.alpha_measurement import AlphaLabSession, AlphaMeasurement
+from sidecar_core.page.labs.lab_run import run_lab
+from sidecar_core.page.labs.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.report import RunReport
 from sidecar_core.server import logs
 from sidecar_core.server.metrics import Metrics
@@ -148,7 +148,7 @@ def test_a_bug_in_a_lab_leaves_no_word_of_the_article_in_the_log(
 
     monkeypatch.setattr("sidecar_core.experiments.alpha.measure.measure", broken)
     monkeypatch.setattr("sidecar_core.experiments.leak.sampling.leak_test", broken)
-    monkeypatch.setattr("sidecar_core.page.alpha_measurement._about", lambda engine: {})
+    monkeypatch.setattr("sidecar_core.page.labs.alpha_measurement._about", lambda engine: {})
     host, heard = watched()
     document = Document("d", ARTICLE)
     views = {

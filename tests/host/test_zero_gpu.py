@@ -23,9 +23,9 @@ from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.host.zero_gpu import GpuEngine, lab_seconds, run_seconds
 from sidecar_core.page import run as live
-from sidecar_core.page.alpha_measurement import AlphaLabSession, AlphaMeasurement
-from sidecar_core.page.lab_run import run_lab
-from sidecar_core.page.leak_measurement import LeakLabSession, LeakMeasurement
+from sidecar_core.page.labs.alpha_measurement import AlphaLabSession, AlphaMeasurement
+from sidecar_core.page.labs.lab_run import run_lab
+from sidecar_core.page.labs.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.report import RunReport
 from sidecar_core.settings import RunSettings
 from tests.page.test_run import until

@@ -21,7 +21,8 @@ from sidecar_core.host.session import Session
 from sidecar_core.page import words
 from sidecar_core.page.controls import SETTINGS, RunInputs, values_of
 from sidecar_core.page.edge import read_upload
-from sidecar_core.page.page import _models, _outputs, _Page, launch_arguments
+from sidecar_core.page.looks import launch_arguments
+from sidecar_core.page.page import _models, _outputs, _Page
 from sidecar_core.prompts import Article
 from sidecar_core.recording import read_recording
 from sidecar_core.server.options import parse

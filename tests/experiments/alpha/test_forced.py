@@ -109,6 +109,7 @@ def test_every_condition_equals_one_full_pass_with_a_mask(engine, name):
 
 
 @pytest.mark.smol
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_every_condition_equals_one_full_pass_with_a_mask_on_real_weights(smol, name):
     engine = Engine(smol)

@@ -17,7 +17,7 @@ from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
 from sidecar_core.experiments.records import InMemory
 from sidecar_core.host.monitor import Kind
 from sidecar_core.host.zero_gpu import lab_seconds, take
-from sidecar_core.page.lab_run import LabSession, Pause
+from sidecar_core.page.labs.lab_run import LabSession, Pause
 from sidecar_core.settings import COMPARED_GAMMA
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.view import alpha_results

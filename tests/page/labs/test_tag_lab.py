@@ -33,10 +33,10 @@ from sidecar_core.experiments.leak.sampling import leak_test
 from sidecar_core.experiments.readings import Step
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
-from sidecar_core.page import lab_run, tag_lab
-from sidecar_core.page.lab_run import KEPT, LabView, run_lab
-from sidecar_core.page.leak_measurement import LeakLabSession, LeakMeasurement
-from sidecar_core.page.tag_lab import MAX_SAMPLES, TAGGER, TagLab
+from sidecar_core.page.labs import lab_run, tag_lab
+from sidecar_core.page.labs.lab_run import KEPT, LabView, run_lab
+from sidecar_core.page.labs.leak_measurement import LeakLabSession, LeakMeasurement
+from sidecar_core.page.labs.tag_lab import MAX_SAMPLES, TAGGER, TagLab
 from sidecar_core.settings import RunSettings
 from sidecar_core.view.runs_table import RunRecord
 from sidecar_core.view.tag_results import cost_view, leak_view

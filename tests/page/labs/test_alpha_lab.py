@@ -21,9 +21,9 @@ from sidecar_core.experiments.alpha.sweep import LENGTHS, pool_sweep, sweep_cond
 from sidecar_core.experiments.corpus import Document, Skipped
 from sidecar_core.experiments.readings import MAX_TOKENS, DocumentAlpha, Step
 from sidecar_core.host.model_host import ModelHost
-from sidecar_core.page import alpha_measurement
-from sidecar_core.page.alpha_measurement import AlphaLabSession, AlphaMeasurement
-from sidecar_core.page.lab_run import KEPT, LabView, run_lab
+from sidecar_core.page.labs import alpha_measurement
+from sidecar_core.page.labs.alpha_measurement import AlphaLabSession, AlphaMeasurement
+from sidecar_core.page.labs.lab_run import KEPT, LabView, run_lab
 from sidecar_core.tasks import HASHTAGS
 from sidecar_core.view import alpha_results as figures
 from sidecar_core.view.alpha_results import ConditionBar

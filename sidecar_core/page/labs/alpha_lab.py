@@ -13,9 +13,9 @@ from sidecar_core.experiments.alpha.conditions import ABOUT
 from sidecar_core.experiments.corpus import MAX_CHARS, Document, Skipped, read_jsonl
 from sidecar_core.host.model_host import ModelHost
 from sidecar_core.page import controls, words
-from sidecar_core.page.alpha_measurement import AlphaLabSession, AlphaMeasurement
 from sidecar_core.page.edge import QUIET, as_gradio_errors, html
-from sidecar_core.page.lab_run import run_lab
+from sidecar_core.page.labs.alpha_measurement import AlphaLabSession, AlphaMeasurement
+from sidecar_core.page.labs.lab_run import run_lab
 from sidecar_core.prompts import check_text
 from sidecar_core.view.render import status
 

@@ -18,8 +18,8 @@ from sidecar_core.host.model_host import ModelHost
 from sidecar_core.host.session import Session
 from sidecar_core.page import controls, words
 from sidecar_core.page.edge import QUIET, as_gradio_errors, html
-from sidecar_core.page.lab_run import run_lab
-from sidecar_core.page.leak_measurement import LeakLabSession, LeakMeasurement
+from sidecar_core.page.labs.lab_run import run_lab
+from sidecar_core.page.labs.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.prompts import check_text
 from sidecar_core.view.render import status
 from sidecar_core.view.tag_results import cost_view
