@@ -39,6 +39,7 @@ if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
 if TYPE_CHECKING:
     from sidecar_core.decoding.engine import Engine as Engine
     from sidecar_core.errors import SidecarError as SidecarError
+    from sidecar_core.events import Candidates as Candidates
     from sidecar_core.events import DraftLost as DraftLost
     from sidecar_core.events import Event as Event
     from sidecar_core.events import PhaseChanged as PhaseChanged
@@ -73,7 +74,8 @@ _HOMES = {
     "decoding.engine": ("Engine",),
     "errors": ("SidecarError",),
     "events": (
-        "BlockEnded", "DraftLost", "Event", "PhaseChanged", "PlainPass", "PrefillProgress",
+        "BlockEnded", "Candidates", "DraftLost", "Event", "PhaseChanged", "PlainPass",
+        "PrefillProgress",
         "RoundStarted",
         "RunFailed", "RunFinished", "RunStarted", "SummaryFinished", "TagText", "TagsFinished",
         "TagsSkipped", "TokenAccepted", "TokenBonus", "TokenCorrected", "TokenDrafted",

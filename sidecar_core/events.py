@@ -146,6 +146,18 @@ class PlainPass(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates(Event):
+    """The likeliest tokens of both models at the place that is judged next, (text, p, q) each, by
+    the plain softmax; p's likeliest come first. Their shared parts min(p, q) are the largest terms
+    of the overlap. (Older recordings have none.)"""
+
+    round: int
+    place: int
+    tokens: tuple[tuple[str, float, float], ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class TokenAccepted(TokenEvent):
     """Judged and kept: part of the summary."""
 
@@ -245,8 +257,9 @@ EVENTS: dict[str, type[Event]] = {
     cls.__name__: cls
     for cls in (
         LoadProgress, RunStarted, PrefillProgress, PhaseChanged, DraftLost, RoundStarted,
-        TokenDrafted, BlockEnded, PlainPass, TokenAccepted, TokenRejected, TokenCorrected,
-        TokenBonus, TagText, TagsFinished, TagsSkipped, SummaryFinished, RunFinished, RunFailed,
+        TokenDrafted, BlockEnded, Candidates, PlainPass, TokenAccepted, TokenRejected,
+        TokenCorrected, TokenBonus, TagText, TagsFinished, TagsSkipped, SummaryFinished,
+        RunFinished, RunFailed,
     )
 }  # fmt: skip
 

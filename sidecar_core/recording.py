@@ -21,6 +21,7 @@ from typing import Any, Literal, NoReturn
 from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     BlockEnded,
+    Candidates,
     Event,
     PlainPass,
     PrefillProgress,
@@ -56,6 +57,9 @@ MAX_ARTICLE = 40_000
 
 MAX_TAGS = 16
 """Of one tagger, for the same reason."""
+
+MAX_CANDIDATES = 16
+"""Of one place."""
 
 MAX_SECONDS = 1e6
 
@@ -168,8 +172,8 @@ def write_recording(recording: Recording) -> str:
 
 
 def compact(recording: Recording) -> Recording:
-    """The same run in less space: of the prefill its end, p, q and u in four digits, seconds in
-    ten-thousandths. Overlaps stay whole, so that α does to the last digit."""
+    """The same run in less space: of the prefill its end, p, q and u in four digits (candidates
+    in three), seconds in ten-thousandths. Overlaps stay whole, so that α does to the last digit."""
     last = {e.model: e for e in recording.events if isinstance(e, PrefillProgress)}
     kept = (e for e in recording.events if not isinstance(e, PrefillProgress) or last[e.model] is e)
     return dataclasses.replace(recording, events=tuple(map(_rounded, kept)))
@@ -183,6 +187,10 @@ def _rounded(event: Event) -> Event:
         for name in ("p", "q", "u"):
             if (value := getattr(event, name)) is not None:
                 changes[name] = float(f"{value:.4g}")
+    if isinstance(event, Candidates):
+        changes["tokens"] = tuple(
+            (words, float(f"{p:.3g}"), float(f"{q:.3g}")) for words, p, q in event.tokens
+        )
     if isinstance(event, RunFinished):
         changes["timings"] = {stage: round(value, 4) for stage, value in event.timings.items()}
     return dataclasses.replace(event, **changes)
@@ -315,6 +323,12 @@ class _Order:
             case BlockEnded():
                 self._require(event.round == self.round, "the block is of another round")
                 self._require(event.drafted == self.place + 1, "a draft is missing")
+            case Candidates():
+                self._require(not self.summarised, "the summary is done")
+                self._require(event.round == self.round, "the candidates are of another round")
+                self._require(len(event.tokens) <= MAX_CANDIDATES, "there are too many candidates")
+                fit = all(0 <= c <= 1.001 for _, p, q in event.tokens for c in (p, q))
+                self._require(fit, "a probability lies between 0 and 1")
             case PlainPass():
                 self._require(not self.summarised, "the summary is done")
                 self._require(event.round == self.round, "the pass is of another round")

@@ -11,6 +11,7 @@ from sidecar_core.errors import SidecarError
 from sidecar_core.events import (
     EVENTS,
     BlockEnded,
+    Candidates,
     DraftLost,
     Event,
     LoadProgress,
@@ -55,6 +56,7 @@ SAMPLES: list[Event] = [
     RoundStarted(0, 4, 1.5),
     BlockEnded(0, 4, "gamma", 0.5),
     PlainPass(0, 0.05, True, 0.6),
+    Candidates(0, 0, ((" the", 0.5, 0.4), ('"<b>\u2028', 0.2, 0.0)), 1.65),
     TokenDrafted(0, 0, 11, " the", None, None, None, None, 1.6),
     TokenAccepted(0, 0, 11, " the", 0.5, 0.4, 0.9, 0.1, 1.7),
     TokenRejected(0, 1, 12, "\u2028👩‍👩‍👧\n", 0.01, 0.7, 0.3, None, 1.8),
@@ -134,7 +136,7 @@ def test_text_that_no_encoding_takes_can_be_written_and_read_back() -> None:
 
 
 def test_json_holds_the_kind_and_plain_values_only() -> None:
-    fields = json.loads(to_json(SAMPLES[9]))
+    fields = json.loads(to_json(SAMPLES[10]))
     assert fields["event"] == "TokenAccepted"
     assert fields["p"] == 0.5
     assert all(not isinstance(v, float) or math.isfinite(v) for v in fields.values())

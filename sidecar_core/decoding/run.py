@@ -47,6 +47,9 @@ NO_SIDECAR = (
     "With an unrelated draft prompt the draft never read the article, so there is nothing to tag."
 )
 
+CANDIDATES = 5
+"""Of each model, at every judged place: what a reader takes in at a glance."""
+
 DRAFT_LOST = "The draft failed while the summary was written, and its memory of it is lost."
 
 
@@ -247,6 +250,7 @@ class Run:
             vocabulary=self.pair.vocab_size,
             generator=self._generator(0),
             stopped=self.stop,
+            candidates=CANDIDATES,
         )
         start = clock.now() - spent.suspended
         reason = yield from speculate(target, draft, decoding, text, clock)

@@ -34,6 +34,7 @@ from sidecar_core.errors import ModelFailed
 from sidecar_core.events import (
     BlockEnd,
     BlockEnded,
+    Candidates,
     DraftLost,
     Event,
     FinishReason,
@@ -176,7 +177,8 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """What the loop needs to know. `vocabulary` is the common width, `stop_ids` end the text."""
+    """What the loop needs to know. `vocabulary` is the common width, `stop_ids` end the text;
+    `candidates` of each model are told at every judged place."""
 
     sampler: Sampler
     length: DraftLength
@@ -185,6 +187,7 @@ class Decoding:
     vocabulary: int
     generator: torch.Generator
     stopped: Callable[[], bool] = lambda: False
+    candidates: int = 0
 
 
 def speculate(
@@ -237,12 +240,14 @@ def speculate(
         kept: list[int] = []
         accepted = rejected = 0
         for event in judge(drafted, views, judged, round_, decoding, text, clock):
-            if isinstance(event, TokenAccepted):
-                accepted += 1
-            if isinstance(event, TokenRejected):
-                rejected += 1
-            else:
-                kept.append(event.id)
+            match event:
+                case TokenAccepted():
+                    accepted += 1
+                    kept.append(event.id)
+                case TokenRejected():
+                    rejected += 1
+                case TokenCorrected() | TokenBonus():
+                    kept.append(event.id)
             yield event
         target.commit(kept)
         if draft:
@@ -278,11 +283,11 @@ def judge(
     decoding: Decoding,
     text: TokenStream,
     clock: Clock,
-) -> Iterator[TokenAccepted | TokenRejected | TokenCorrected | TokenBonus]:
+) -> Iterator[Candidates | TokenAccepted | TokenRejected | TokenCorrected | TokenBonus]:
     """Judge a block against the target's `logits`, [len(drafted) + 1, vocabulary].
 
     Yields the accepted tokens, then either rejected and corrected, or bonus; ends behind an
-    accepted end of text.
+    accepted end of text. The candidates of a place come before the token that is judged there.
     """
     greedy = decoding.sampler.greedy
     for place, (token, view) in enumerate(zip(drafted, views, strict=True)):
@@ -291,6 +296,9 @@ def judge(
         p, q = target.probability(token), view.probability(token)
         u = None if greedy else uniform(decoding.generator)
         accepted = token == target.best if u is None else accepts(p, q, u)
+        if decoding.candidates:
+            found = _candidates(target.raw, view.raw, decoding.candidates, text)
+            yield Candidates(round_, place, found, clock.now())
         if accepted:
             yield TokenAccepted(
                 round_, place, token, text.push(token), p, q, shared, u, clock.now()
@@ -315,3 +323,14 @@ def judge(
     yield TokenBonus(
         round_, len(drafted), token, text.push(token), p, None, None, None, clock.now()
     )
+
+
+def _candidates(
+    p: torch.Tensor, q: torch.Tensor, count: int, text: TokenStream
+) -> tuple[tuple[str, float, float], ...]:
+    """(text, p, q) of the `count` likeliest tokens of p, and of those of q that are not among them;
+    p and q are [vocabulary]."""
+    count = min(count, len(p))
+    ids = list(dict.fromkeys([*p.topk(count).indices.tolist(), *q.topk(count).indices.tolist()]))
+    chances = zip(ids, p[ids].tolist(), q[ids].tolist(), strict=True)
+    return tuple((text.preview([token])[0], a, b) for token, a, b in chances)

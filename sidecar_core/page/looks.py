@@ -13,9 +13,9 @@ from sidecar_core.page.recordings import AT_ONCE
 MAX_UPLOAD = "4mb"
 """Largest upload. A recording may be that large; other files have lower limits."""
 
-STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css")
+STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css", "inspector.css")
 
-SCRIPTS = ("page.js", "tour.js")
+SCRIPTS = ("page.js", "tour.js", "inspector.js")
 
 
 def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:

@@ -183,6 +183,8 @@ class _Page:
                 self.tag_lab = build_tag_lab(self.host, self.article, self.session)
         with gr.Accordion("How it works", open=False, elem_id="how"):
             html(asset("how_it_works.html"), elem_id="how-text")
+        with gr.Accordion("Is it worth it?", open=False, elem_id="worth"):
+            html(asset("worth_it.html"), elem_id="worth-text")
         html(words.ABOUT, elem_id="about")
 
     def _wire(self, demo: Any) -> None:

@@ -11,11 +11,12 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sidecar_core.events import (
+    Candidates,
     Event,
     RoundStarted,
     SummaryFinished,
@@ -29,6 +30,7 @@ from sidecar_core.installed import ASSETS
 from sidecar_core.recording import Recording
 from sidecar_core.report import RunReport
 from sidecar_core.scenarios import find_scenario
+from sidecar_core.view.inspector import at_place
 from sidecar_core.view.player import Timeline, banner, conclusion, steps
 from sidecar_core.view.render import pending_text, text, tiles, token
 from sidecar_core.view.run_view import ending
@@ -53,7 +55,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 420, 220, 40, 24
 
 def recording_page(recording: Recording) -> str:
     """The whole file."""
-    template = (ASSETS / "recording.html").read_text(encoding="utf-8")
+    template = _template()
     report = RunReport.of(recording.events)
     points, chart = _chart(report)
     frames, stops = _frames(recording.events)
@@ -68,7 +70,7 @@ def recording_page(recording: Recording) -> str:
         "status": text(_status(report)),
         "conclusion": text(said),
         **{name: text(value) for name, value in tiles(report).items()},
-        "summary": "".join(token(e) for e in recording.events if isinstance(e, SHOWN)),
+        "summary": "".join(_tokens(recording.events)),
         "chart": chart,
         "settings": _settings(recording),
         "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
@@ -85,6 +87,23 @@ def recording_page(recording: Recording) -> str:
         pieces[f"{tagger}_what"] = shown["what"]
     # In one pass: marks inside a piece are not replaced.
     return re.sub(r"{{(\w+)}}", lambda found: pieces[found[1]], template)
+
+
+def _template() -> str:
+    """The file's frame, with the inspector's script and styles in it."""
+    template = (ASSETS / "recording.html").read_text(encoding="utf-8")
+    for mark, name in (("/* inspector */", "inspector.css"), ("// inspector", "inspector.js")):
+        template = template.replace(mark, (ASSETS / name).read_text(encoding="utf-8"), 1)
+    return template
+
+
+def _tokens(events: Sequence[Event]) -> Iterator[str]:
+    candidates = None
+    for event in events:
+        if isinstance(event, Candidates):
+            candidates = event
+        elif isinstance(event, SHOWN):
+            yield token(event, at_place(event, candidates))
 
 
 def _digest(template: str, element: str) -> str:

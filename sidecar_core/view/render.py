@@ -12,6 +12,7 @@ import html
 from dataclasses import dataclass, field
 
 from sidecar_core.events import (
+    Candidates,
     Event,
     RoundStarted,
     SummaryFinished,
@@ -23,6 +24,7 @@ from sidecar_core.events import (
     TokenRejected,
 )
 from sidecar_core.report import RunReport, shown
+from sidecar_core.view.inspector import at_place, attributes
 
 KINDS: dict[type[TokenEvent], tuple[str, str, str]] = {
     TokenAccepted: ("span", "acc", "accepted"),
@@ -66,8 +68,9 @@ def pending_text(event: TokenEvent) -> str:
     return event.text.replace("\n", "⏎") or END
 
 
-def token(event: TokenEvent) -> str:
-    """One token. Leading white space stays outside the element, so that marks touch the word."""
+def token(event: TokenEvent, candidates: Candidates | None = None) -> str:
+    """One token, with the candidates of its place. Leading white space stays outside the element,
+    so that marks touch the word."""
     element, css, _ = KINDS[type(event)]
     tip = f' title="{attribute(token_tip(event))}"' if css != "pen" else ""
     shown = event.text
@@ -80,7 +83,8 @@ def token(event: TokenEvent) -> str:
     word = shown.lstrip(" ")
     space = shown[: len(shown) - len(word)] if word else ""
     css += "" if shown.strip() else " blank"
-    return f'{space}<{element} class="t {css}"{tip}>{text(word or shown)}</{element}>'
+    marks = f'class="t {css}"{tip}{attributes(event, candidates)}'
+    return f"{space}<{element} {marks}>{text(word or shown)}</{element}>"
 
 
 @dataclass(slots=True)
@@ -89,6 +93,7 @@ class StreamHtml:
 
     done: str = ""
     pending: list[TokenDrafted] = field(default_factory=list)
+    candidates: Candidates | None = None
 
     def add(self, event: Event) -> None:
         match event:
@@ -98,9 +103,11 @@ class StreamHtml:
                     self.done += f'<i class="round" title="round {event.round + 1}"></i>'
             case TokenDrafted():
                 self.pending.append(event)
+            case Candidates():
+                self.candidates = event
             case TokenAccepted() | TokenRejected() | TokenCorrected() | TokenBonus():
                 self.pending.clear()
-                self.done += token(event)
+                self.done += token(event, at_place(event, self.candidates))
             case SummaryFinished():
                 self.pending.clear()
 

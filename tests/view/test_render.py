@@ -83,7 +83,7 @@ def test_markup_in_a_token_is_text(kind: type, hostile: str) -> None:
     fragment = token(kind(0, 0, 1, hostile, 0.5, 0.5, 0.5, 0.5, 0.0))
     page = Page(fragment)
     assert [tag for tag, _ in page.elements] in (["span"], ["del"])
-    assert set(page.elements[0][1]) <= {"class", "title"}
+    assert set(page.elements[0][1]) <= {"class", "title", "data-round", "data-why", "data-overlap"}
     assert hostile in Page(fragment.replace("del", "span")).kept
 
 
