@@ -267,7 +267,7 @@ def test_a_call_that_lacks_values_is_told_without_a_word_of_them_here_or_in_the_
     if answer.status_code == 200:
         event = answer.json()["event_id"]
         answer = httpx.get(f"{counting.url}gradio_api/call/summarise/{event}", timeout=30)
-    assert "takes 8 values" in answer.text
+    assert "takes 10 values" in answer.text
     assert "Zanzibar" not in answer.text
     assert "Zanzibar" not in "".join(capfd.readouterr())
 
@@ -283,7 +283,7 @@ def test_a_handler_that_fails_is_written_down_without_its_message(
         logger = logging.getLogger(logs.NAME)
         monkeypatch.setattr(logger, name, getattr(logger, name))
     logs.set_up("text")
-    values = ["The plant closed.", "hashtags", True, 20, 0.0, 0, "", ""]
+    values = ["The plant closed.", "hashtags", True, 20, 0.0, 0, "", "", "summary", ""]
     asked = httpx.post(
         f"{counting.url}gradio_api/call/summarise", json={"data": values}, timeout=30
     )
