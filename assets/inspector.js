@@ -18,7 +18,7 @@ const sidecarInspector = (() => {
   }
 
   function bar(name, value, shared) {
-    const line = element("span", `bar ${name}`);
+    const line = element("span", `share ${name}`);
     const whole = element("i");
     const part = element("b");
     // Set by script: a policy that forbids style attributes allows this.

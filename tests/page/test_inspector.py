@@ -44,7 +44,7 @@ def test_a_click_on_a_token_shows_both_distributions_and_why(visit: Any, served:
     assert "these 3 tokens make 0.500 of it" in words  # 0.2 + 0.3 + 0
     assert HOSTILE.replace(" ", "␣") in words
     assert tab.page.locator("#inspector img, #inspector script").count() == 0
-    bars = tab.page.locator("#inspector tr:nth-child(2) .bar i")
+    bars = tab.page.locator("#inspector tr:nth-child(2) .share i")
     widths = [bars.nth(n).bounding_box()["width"] for n in range(2)]
     assert widths[0] == pytest.approx(3 * widths[1], rel=0.05)
     tab.page.keyboard.press("Escape")

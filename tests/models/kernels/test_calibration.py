@@ -191,6 +191,7 @@ def test_int8_takes_the_kernel_that_is_quicker_here(integer, packed, taken, monk
         found = inner(network, device, kernel)
         return dataclasses.replace(found, seconds=(seconds[kernel],) * len(ROWS))
 
+    monkeypatch.setattr("sidecar_core.models.kernels.int8.integers_are_exact", lambda: True)
     monkeypatch.setattr(calibration, "_measured", timed)
     network = int8_model().network
     assert calibration_of(network, "tiny", "abc", CPU, lambda _: None).kernel == taken
