@@ -27,7 +27,7 @@ class MainTask:
     instruction: str
 
 
-SUMMARY = MainTask("summary", "A summary in 3 bullets", INSTRUCTION)
+SUMMARY = MainTask("summary", "3 bullets", INSTRUCTION)
 
 PARAGRAPH = MainTask(
     "paragraph", "One paragraph", "\n\nSummarize the document in one paragraph of about 60 words."
@@ -35,13 +35,13 @@ PARAGRAPH = MainTask(
 
 PLAIN_LANGUAGE = MainTask(
     "plain-language",
-    "A plain-language version",
+    "Plain language",
     "\n\nRewrite the document in plain language for a reader of twelve, in at most 100 words.",
 )
 
 QUESTIONS = MainTask(
     "questions",
-    "Key questions and answers",
+    "Key questions",
     "\n\nWrite the three most important questions that the document answers, each with its answer "
     "in one short sentence.",
 )
