@@ -247,9 +247,11 @@ def test_any_bytes_are_an_event_or_refused_in_words(data: bytes) -> None:
 
 # --- what is shown ------------------------------------------------------------------------------
 
+INSPECTED = {"data-round", "data-why", "data-overlap", "data-likeliest"}
+"""What a token carries for the overlap inspector."""
 ALLOWED = {
-    "span": {"class", "title", "aria-hidden"},
-    "del": {"class", "title"},
+    "span": {"class", "title", "aria-hidden", *INSPECTED},
+    "del": {"class", "title", *INSPECTED},
     "i": {"class", "title"},
     "b": {"class"},
     "p": {"class"},

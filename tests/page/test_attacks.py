@@ -26,6 +26,8 @@ SUMMARISE: dict[str, Any] = {
     "seed": 0,
     "instruction": "",
     "opening": "",
+    "main_task": "summary",
+    "main_instruction": "",
 }
 GOOD: dict[str, dict[str, Any]] = {
     "run": {"article": ARTICLE, **dict(zip(SETTINGS, values_of(RunSettings()), strict=True))},

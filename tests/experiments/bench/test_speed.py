@@ -31,7 +31,8 @@ def test_a_contest_measures_every_contestant_on_the_same_number_of_tokens(smol):
     }  # fmt: skip
     assert len(steps) == 7
     assert all(math.isfinite(v) and v > 0 for v in result["tokens_per_second"].values())
-    assert all(v is not None for v in result["ratios"].values())
+    missing = {name for name, ratio in result["ratios"].items() if ratio is None}
+    assert missing == {"auto_vs_llama_cpp", "auto_vs_llama_cpp_draft"}  # not asked for
     assert result["alpha"]["auto_plain"] is None
     assert 0 <= result["overhead"] < 1
     assert result["cache_bytes"]["sidecar_masked"] < result["cache_bytes"]["sidecar_attended"]

@@ -33,6 +33,7 @@ from sidecar_core.experiments.judge.over_corpus import (
 )
 from sidecar_core.experiments.judge.rules import overlap, rules_of
 from sidecar_core.grounding import is_in
+from sidecar_core.main_tasks import PARAGRAPH
 from sidecar_core.settings import RunSettings
 from sidecar_core.tasks import HASHTAGS
 from tests.tiny_pair import tiny_engine
@@ -254,7 +255,10 @@ def test_a_question_moved_over_the_border_to_the_answer_is_another_key(engine, m
 @pytest.mark.parametrize(
     "changed",
     [
-        ("sidecar_core.prompts.INSTRUCTION", "\n\nSummarize it."),
+        (
+            "sidecar_core.main_tasks.MAIN_TASKS",
+            {"summary": PARAGRAPH},
+        ),
         ("sidecar_core.prompts.SUMMARY_OPENING", "The summary:\n"),
     ],
 )
