@@ -67,6 +67,15 @@
       toast("Your text is still here");
       return words;
     },
+    // The address follows what is shown, from a visitor's first step on.
+    follow(query) {
+      if (!touched) return query;
+      const address = new URL(location);
+      const foreign = [...address.searchParams].filter(([name]) => name.startsWith("__"));
+      address.search = new URLSearchParams([...new URLSearchParams(query), ...foreign]);
+      history.replaceState(history.state, "", address);
+      return query;
+    },
     copyLink(query) {
       const whole = /(^|&)(example|recording)=/.test(query);
       const done = whole ? "Link copied" : "Link to the settings copied; your article is not in it";
@@ -74,6 +83,11 @@
       return "";
     },
   };
+
+  let touched = false;
+  for (const kind of ["click", "keydown"]) {
+    document.addEventListener(kind, (event) => (touched ||= event.isTrusted), true);
+  }
 
   function unmark() {
     document.querySelectorAll("#scenarios .current").forEach((b) => b.classList.remove("current"));

@@ -15,7 +15,7 @@ MAX_UPLOAD = "4mb"
 
 STYLES = ("style.css", "alpha_lab.css", "tag_lab.css", "recordings.css", "inspector.css")
 
-SCRIPTS = ("page.js", "tour.js", "inspector.js")
+SCRIPTS = ("page.js", "tour.js", "inspector.js", "rounds.js")
 
 
 def launch_arguments(max_waiting: int = MAX_WAITING) -> dict[str, Any]:

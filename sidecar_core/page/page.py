@@ -84,6 +84,7 @@ class _Page:
         self.session = gr.State(Session())
         self.outbox = gr.Textbox(visible="hidden", elem_id="outbox", label="Outbox")
         self.link = gr.Button("Share", visible="hidden", elem_id="link")
+        self.address = gr.Textbox(visible="hidden", elem_id="address", label="Address")
         with gr.Row(elem_id="top"):
             html(words.TITLE, elem_id="title")
             self.models = html(self._models(self.host.status()), elem_id="models")
@@ -230,11 +231,12 @@ class _Page:
                 demo.load,
                 self.models.change,
                 self.article.change,
+                self.runs.change,
                 *(setting.change for setting in self.settings),
             ],
             self.look,
-            None,
-            [self.count, self.trim, self.map],
+            self.session,
+            [self.count, self.trim, self.map, self.address],
             inputs_kwargs=self.inputs,
             trigger_mode="always_last",
             concurrency_limit=4,
@@ -248,6 +250,9 @@ class _Page:
         self.link.click(
             self.link_of, self.session, self.outbox, inputs_kwargs=self.inputs, **QUIET
         ).success(None, self.outbox, self.outbox, js="(t) => sidecarPage.copyLink(t)")
+        self.address.change(
+            None, self.address, None, js="(query) => sidecarPage.follow(query)", **QUIET
+        )
         timer = gr.Timer(1)
         timer.tick(self.poll, None, [self.models, timer], queue=False, **QUIET)
         opened = [*self.settings, self.note, self.article]
@@ -287,13 +292,16 @@ class _Page:
 
         return run
 
-    def look(self, **inputs: Any) -> tuple[Any, ...]:
-        """Token count, the offer to cut, and the attention map for the current inputs."""
-        asked = RunInputs(**inputs)
+    def look(self, session: Session, **inputs: Any) -> tuple[Any, ...]:
+        """Token count, the offer to cut, the attention map and the address for the current
+        inputs."""
         try:
-            article, settings = asked.article, asked.settings()
+            return *self._lengths(RunInputs(**inputs)), self._address(session, RunInputs(**inputs))
         except SidecarError:
-            return gr.skip(), gr.skip(), gr.skip()
+            return gr.skip(), gr.skip(), gr.skip(), gr.skip()
+
+    def _lengths(self, asked: RunInputs) -> tuple[Any, Any, Any]:
+        article, settings = asked.article, asked.settings()
         engine = self.host.engine()
         hidden = gr.Button(visible=False)
         if engine is None:
@@ -345,17 +353,19 @@ class _Page:
     def link_of(self, session: Session, **inputs: Any) -> str:
         """The address of what is shown: a recording, or the example, the scenario and the settings
         on the page. An article of the visitor's own is in none."""
+        with as_gradio_errors():
+            return self._address(session, RunInputs(**inputs))
+
+    def _address(self, session: Session, asked: RunInputs) -> str:
         if name := self.recordings.known.name_of(session.recording):
             return to_query(RunSettings(), recording=name)
-        with as_gradio_errors():
-            asked = RunInputs(**inputs)
-            settings = asked.settings()
-            key = session.recording.header.scenario if session.recording else ""
-            scenario = find_scenario(key)
-            if scenario is None or scenario.apply(settings) != settings:
-                key = ""
-            example = next((e.key for e in self.examples if e.text == asked.article), "")
-            return to_query(settings, example=example, scenario=key)
+        settings = asked.settings()
+        key = session.recording.header.scenario if session.recording else ""
+        scenario = find_scenario(key)
+        if scenario is None or scenario.apply(settings) != settings:
+            key = ""
+        example = next((e.key for e in self.examples if e.text == asked.article), "")
+        return to_query(settings, example=example, scenario=key)
 
     def poll(self) -> tuple[Any, Any]:
         """The state of the models, until they are ready."""

@@ -92,7 +92,8 @@ TILES = """
 <dl class="tiles ${value.passes === '–' ? 'empty' : ''}">
   <div class="tile" title="The overlap of two next-token distributions: the sum of min(p, q) over
 the vocabulary. α is its mean over the judged positions.">
-    <dt>α</dt><dd class="figure">${value.alpha}</dd><dd class="note">${value.alpha_note}</dd></div>
+    <dt>α</dt><dd class="figure">${value.alpha}</dd><dd class="note">${value.alpha_note}</dd>
+    <dd class="bars">${value.alpha_bars || ""}</dd></div>
   <div class="tile" title="Accepted drafts divided by judged drafts.
 Drafts after the first rejection of a round are not judged.">
     <dt>Acceptance</dt><dd class="figure">${value.rate}</dd>

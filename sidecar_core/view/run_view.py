@@ -18,6 +18,7 @@ from sidecar_core.view.conclusion import compared, difference, own
 from sidecar_core.view.pace import CHARTS_PER_SECOND, Pace
 from sidecar_core.view.render import StreamHtml, status, text, tiles
 from sidecar_core.view.runs_table import RunRecord, leaks, prompt_label, runs_table
+from sidecar_core.view.scenario_bars import scenario_bars
 from sidecar_core.view.tag_column import column, unseen
 
 HINT = "Flip a switch and press Start again: earlier runs stay in the chart as thin lines."
@@ -90,9 +91,10 @@ class LiveRun:
             earlier = [(f"{r.label} #{r.number}", r.report.rounds) for r in self.earlier]
             self._chart = alpha_figure(self.report.rounds, earlier, prompt_label(self.settings))
         against = difference(self.report, self.settings, self.earlier)
+        bars = {"alpha_bars": scenario_bars(self.settings, self.report, self.earlier)}
         return RunView(
             status=line or self.status(),
-            tiles=tiles(self.report) | ({"alpha_note": against} if against else {}),
+            tiles=tiles(self.report) | bars | ({"alpha_note": against} if against else {}),
             stream=self.stream.value(),
             chart=self._chart,
             sidecar=self._columns.get("sidecar") or self._column("sidecar", running),

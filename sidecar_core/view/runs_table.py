@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar_core.grounding import ground
+from sidecar_core.main_tasks import main_task_of
 from sidecar_core.report import RunReport, shown
 from sidecar_core.settings import RunSettings
 from sidecar_core.view.render import attribute, text
@@ -54,6 +55,8 @@ def prompt_label(settings: RunSettings) -> str:
 def details(settings: RunSettings) -> str:
     """The other settings that differ from the defaults."""
     parts = []
+    if settings.main_task != DEFAULTS.main_task:
+        parts.append(main_task_of(settings).label.lower())
     if settings.task != DEFAULTS.task:
         parts.append(NOUNS.get(settings.task, settings.task))
     if settings.draft_prompt != "unrelated":
@@ -76,7 +79,8 @@ def changes(settings: RunSettings, before: RunSettings) -> str:
         if new != old:
             parts.append(f"{sign} {_number(new)} instead of {_number(old)}")
     if not parts and settings != before:
-        return "another task" if settings.task != before.task else "other settings"
+        tasks = (settings.task, settings.main_task) != (before.task, before.main_task)
+        return "another task" if tasks else "other settings"
     return ", ".join(parts)
 
 

@@ -141,9 +141,9 @@ def test_a_huge_article_is_not_tokenised_to_be_counted(page: _Page) -> None:
     engine: Any = page.host.engine()
     read: list[int] = []
     engine.prompts.plain = lambda text: read.append(len(text)) or ()
-    assert "at most 200,000" in page.look(**inputs("x" * (MAX_ARTICLE_CHARS + 1)))[0]
+    assert "at most 200,000" in page.look(Session(), **inputs("x" * (MAX_ARTICLE_CHARS + 1)))[0]
     assert read == []
-    page.look(**inputs("x" * MAX_ARTICLE_CHARS))
+    page.look(Session(), **inputs("x" * MAX_ARTICLE_CHARS))
     assert read == [MAX_ARTICLE_CHARS]
 
 
@@ -184,7 +184,7 @@ def test_an_uploaded_text_comes_as_it_is(page: _Page) -> None:
 def test_no_offer_to_cut_is_made_where_a_task_leaves_no_room_for_an_article(page: _Page) -> None:
     engine: Any = page.host.engine()
     engine.article_limit = lambda settings: 0
-    count, offer, _ = page.look(**inputs("One word."))
+    count, offer, *_ = page.look(Session(), **inputs("One word."))
     assert "the limit is 0" in count
     assert not offer.visible
 
