@@ -162,7 +162,7 @@ def test_it_can_be_held_and_goes_on_from_there() -> None:
     assert not held[-1].running
     assert "paused at round 1 of 2" in held[-1].status["message"]
     assert 9 < player.at < len(whole_run())
-    assert held[-1].tiles == _report_at(player.at)
+    assert _report_at(player.at).items() <= held[-1].tiles.items()
     rest = views(player)
     assert rest[0].stream == held[-1].stream
     assert rest[-1].tiles == views(player_of())[-1].tiles
@@ -180,7 +180,7 @@ def test_single_steps_go_through_the_rounds_and_back_again() -> None:
     forward = []
     for _ in stops:
         forward.append(step(player, 1))
-        assert forward[-1].tiles == _report_at(player.at)
+        assert _report_at(player.at).items() <= forward[-1].tiles.items()
         assert not forward[-1].running
     assert "plant<" in forward[0].stream["done"]
     assert "closed<" not in forward[0].stream["done"]

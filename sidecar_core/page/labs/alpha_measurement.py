@@ -20,8 +20,8 @@ from sidecar_core.host.zero_gpu import lab_seconds, take
 from sidecar_core.page.labs.lab_run import LabSession, Pause
 from sidecar_core.settings import COMPARED_GAMMA
 from sidecar_core.tasks import HASHTAGS
-from sidecar_core.view import alpha_results
-from sidecar_core.view.alpha_results import ConditionBar
+from sidecar_core.view.labs import alpha_results
+from sidecar_core.view.labs.alpha_results import ConditionBar
 from sidecar_core.view.render import status
 
 Compared = Literal["conditions", "lengths"]

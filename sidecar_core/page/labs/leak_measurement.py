@@ -14,8 +14,8 @@ from sidecar_core.experiments.records import InMemory
 from sidecar_core.host.monitor import Kind
 from sidecar_core.host.zero_gpu import lab_seconds, take
 from sidecar_core.page.labs.lab_run import LabSession, Pause
+from sidecar_core.view.labs.tag_results import leak_view
 from sidecar_core.view.render import status
-from sidecar_core.view.tag_results import leak_view
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ from sidecar_core.page.edge import QUIET, as_gradio_errors, html
 from sidecar_core.page.labs.lab_run import run_lab
 from sidecar_core.page.labs.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.prompts import check_text
+from sidecar_core.view.labs.tag_results import cost_view
 from sidecar_core.view.render import status
-from sidecar_core.view.tag_results import cost_view
 
 MAX_SAMPLES = 200
 """Most tag lists per condition on the page; the command line allows more."""

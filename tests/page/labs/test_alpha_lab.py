@@ -25,8 +25,8 @@ from sidecar_core.page.labs import alpha_measurement
 from sidecar_core.page.labs.alpha_measurement import AlphaLabSession, AlphaMeasurement
 from sidecar_core.page.labs.lab_run import KEPT, LabView, run_lab
 from sidecar_core.tasks import HASHTAGS
-from sidecar_core.view import alpha_results as figures
-from sidecar_core.view.alpha_results import ConditionBar
+from sidecar_core.view.labs import alpha_results as figures
+from sidecar_core.view.labs.alpha_results import ConditionBar
 from tests.experiments.measured import ARTICLES, DOCUMENTS, close_engine
 from tests.hosts import ready_host
 from tests.served import page_of

@@ -38,8 +38,8 @@ from sidecar_core.page.labs.lab_run import KEPT, LabView, run_lab
 from sidecar_core.page.labs.leak_measurement import LeakLabSession, LeakMeasurement
 from sidecar_core.page.labs.tag_lab import MAX_SAMPLES, TAGGER, TagLab
 from sidecar_core.settings import RunSettings
+from sidecar_core.view.labs.tag_results import cost_view, leak_view
 from sidecar_core.view.runs_table import RunRecord
-from sidecar_core.view.tag_results import cost_view, leak_view
 from tests.experiments.cost.test_model import finished_run
 from tests.hosts import ready_host
 from tests.served import page_of

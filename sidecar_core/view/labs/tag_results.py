@@ -13,7 +13,7 @@ from sidecar_core.experiments.cost.model import LEAVES_OUT, CostRow, CostSetup, 
 from sidecar_core.experiments.leak.report import LeakReport, LeakSettings
 from sidecar_core.experiments.stats import Count, difference
 from sidecar_core.experiments.tables import bounds
-from sidecar_core.view.lab_parts import fill, folded, progress, table, whisker
+from sidecar_core.view.labs.lab_parts import fill, folded, progress, table, whisker
 from sidecar_core.view.render import attribute, text
 from sidecar_core.view.tag_column import bytes_text, place_words
 

@@ -15,7 +15,7 @@ from sidecar_core.experiments.alpha.conditions import ABOUT
 from sidecar_core.experiments.alpha.published import PUBLISHED
 from sidecar_core.experiments.tables import bounds, percent, signed
 from sidecar_core.report import shown
-from sidecar_core.view.lab_parts import fill, folded, progress, table, whisker
+from sidecar_core.view.labs.lab_parts import fill, folded, progress, table, whisker
 from sidecar_core.view.render import attribute, text
 
 MARKS = {"small": "▲", "big": "◆"}
