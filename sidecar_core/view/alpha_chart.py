@@ -28,6 +28,9 @@ LINE = 13
 MAX_NAMES = 8
 """How many earlier runs get a name; every run gets a line."""
 
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+"""Earlier runs differ by form, not by colour alone."""
+
 GREY, BLUE, VERMILION, GREEN = "#8a8a86", "#0072B2", "#D55E00", "#009E73"
 """Okabe-Ito colours, as in the stream."""
 
@@ -43,13 +46,14 @@ def alpha_figure(
     figure = make_subplots(
         rows=2, shared_xaxes=True, row_heights=[UPPER, 1 - UPPER], vertical_spacing=GAP
     )
-    for _, rounds in earlier:
-        _line(figure, rounds, color=GREY, width=1)
+    for n, (_, rounds) in enumerate(earlier):
+        _line(figure, rounds, color=GREY, width=1, dash=DASHES[n % len(DASHES)])
     _line(figure, current, color=BLUE, width=2.5)
     lines = [*earlier, (label, current)]
     low, high = _span([alpha for _, rounds in lines for _, alpha in alphas(rounds)])
     _names(figure, [(name, found[-1][1]) for name, r in lines if (found := alphas(r))], low, high)
     numbers = list(range(1, len(current) + 1))
+    told = [text(_round_words(n, r)) for n, r in enumerate(current)]
     for name, counts, color, shape in (
         ("accepted", [r.accepted for r in current], BLUE, ""),
         ("rejected", [r.rejected for r in current], VERMILION, "/"),
@@ -61,7 +65,9 @@ def alpha_figure(
             y=counts,
             name=name,
             marker={"color": color, "pattern": pattern},
-            hoverinfo="skip",
+            # One label a round, whichever bar is the tallest.
+            hovertext=told if name == "accepted" else None,
+            hoverinfo="text" if name == "accepted" else "skip",
             row=2,
             col=1,
         )
@@ -96,14 +102,16 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
     return min(values) - pad, max(values) + pad
 
 
-def _line(figure: go.Figure, rounds: Rounds, *, color: str, width: float) -> None:
+def _line(
+    figure: go.Figure, rounds: Rounds, *, color: str, width: float, dash: str = "solid"
+) -> None:
     """α after each round."""
     points = alphas(rounds)
     figure.add_scatter(
         x=[n + 1 for n, _ in points],
         y=[alpha for _, alpha in points],
         mode="lines",
-        line={"color": color, "width": width},
+        line={"color": color, "width": width, "dash": dash},
         hovertext=[text(_round_words(n, rounds[n])) for n, _ in points],
         hoverinfo="text",
         row=1,

@@ -363,6 +363,28 @@ def test_a_shared_scenario_brings_its_example(visit: Any, served: Served) -> Non
     assert "example" not in other.page.url
 
 
+def test_the_address_follows_what_is_shown(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    assert "?" not in tab.page.url
+    tab.page.click("#suffix-masking input")
+    tab.page.wait_for_function("location.search.includes('suffix')")
+    other = visit(tab.page.url)
+    other.page.wait_for_function("!document.querySelector('#suffix-masking input').checked")
+
+
+def test_a_round_and_its_tokens_mark_each_other(visit: Any, served: Served) -> None:
+    tab = visit(served.url)
+    tab.run("#scenario-suffix-masked")
+    token = tab.page.locator("#summary .t[data-round='2']:not(.blank)").first
+    token.hover()
+    tab.page.wait_for_selector("#chart .point.of-round")
+    assert tab.page.locator("#summary .t.of-round:not([data-round='2'])").count() == 0
+    tab.page.hover("h1")
+    tab.page.wait_for_function("!document.querySelector('.of-round')")
+    tab.page.locator("#chart .point").first.hover(force=True)
+    tab.page.wait_for_selector("#summary .t.of-round[data-round='1']")
+
+
 def test_a_leaked_tag_leads_to_its_words_by_mouse_and_by_key(visit: Any, served: Served) -> None:
     lines = [f"Line {n}." for n in range(40)]
     article = "\n".join([*lines, "The  Broken Arrow\nline <b>is</b> gone.", *lines])

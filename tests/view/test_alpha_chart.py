@@ -43,6 +43,7 @@ def test_earlier_runs_are_thin_labelled_lines_under_the_current_one() -> None:
     run = rounds(whole_run())
     drawn = lines(alpha_figure(run, [("identical #1", run), ("visible #2", run)], "masked"))
     assert [line.line.width for line in drawn] == [1, 1, 2.5]
+    assert [line.line.dash for line in drawn] == ["solid", "dash", "solid"]
     end = f" {alphas(run)[-1][1]:.3f}"
     names = alpha_figure(run, [("identical #1", run), ("visible #2", run)], "masked")
     assert [note.text for note in names.layout.annotations] == [
@@ -64,7 +65,10 @@ def test_names_of_lines_that_end_together_stand_apart_and_inside_the_figure() ->
 
 
 def test_hovering_a_round_tells_its_number_and_what_it_came_to() -> None:
-    told = lines(alpha_figure(rounds(whole_run())))[0].hovertext
+    figure = alpha_figure(rounds(whole_run()))
+    told = lines(figure)[0].hovertext
+    bars = [trace.hovertext for trace in figure.data if trace.type == "bar"]
+    assert bars == [told, None, None]
     assert told[0].startswith("round 1: 2 of 3 judged drafts accepted (4 drafted)")
     assert told[1].startswith("round 2: 4 of 4 judged drafts accepted")
 
