@@ -98,11 +98,11 @@ const sidecarInspector = (() => {
       box.append(table(rows));
       box.append(element("p", "sum",
         `Overlap here: ${token.dataset.overlap}, the shared parts summed over the whole `
-        + `vocabulary; these ${rows.length} tokens make ${shared.toFixed(3)} of it. `
+        + `vocabulary; these ${rows.length} tokens account for ${shared.toFixed(3)} of it. `
         + "p and q are probabilities at temperature 1."));
     } else if (token.dataset.overlap) {
       box.append(element("p", "sum",
-        `Overlap here: ${token.dataset.overlap}. This recording does not hold the candidates.`));
+        `Overlap here: ${token.dataset.overlap}. This recording has no candidates.`));
     }
     place(box, token);
     box.focus({preventScroll: true});

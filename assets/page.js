@@ -64,7 +64,7 @@
         // no storage here
       }
       if (words === null || words === there) return there;
-      toast("Your text is still here");
+      toast("Your text was restored");
       return words;
     },
     // The address follows what is shown, from a visitor's first step on.
@@ -116,7 +116,7 @@
       const words = button.dataset.passage.replace(/^…|…$/g, "").trim().split(/\s+/);
       const pattern = words.map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("\\s+");
       const found = new RegExp(pattern).exec(box.value);
-      if (!found) return toast("The article on the page does not have this passage");
+      if (!found) return toast("This passage is not in the article on the page");
       box.inputMode = "none"; // no keyboard on a phone
       box.addEventListener("blur", () => box.removeAttribute("inputmode"), { once: true });
       box.focus({ preventScroll: true });

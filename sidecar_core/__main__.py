@@ -83,23 +83,26 @@ def parser() -> cli.Parser:
         help="what the draft reads; default: %(default)s",
     )
     run.add_argument(
-        "--draft-text", default=defaults.draft_text, metavar="TEXT", help="of an unrelated prompt"
+        "--draft-text",
+        default=defaults.draft_text,
+        metavar="TEXT",
+        help="text of the unrelated prompt",
     )
-    for name, hidden in (
-        ("suffix-masking", "the suffix, until the summary is done"),
-        ("document-masking", "the article, while the sidecar writes"),
+    for name, masked in (
+        ("suffix-masking", "the suffix until the summary is finished"),
+        ("document-masking", "the article while the sidecar writes"),
     ):
         run.add_argument(
             f"--{name}",
             action=argparse.BooleanOptionalAction,
             default=True,
-            help=f"hide from the draft {hidden}; default: on",
+            help=f"mask {masked}; default: on",
         )
     run.add_argument(
         "--positions",
         choices=["natural", "rebased"],
         default=defaults.positions,
-        help="behind a masked suffix; default: %(default)s",
+        help="positions after a masked suffix; default: %(default)s",
     )
     for flag, kind, sign, words in (
         ("temperature", float, "T", "0 is greedy"),
@@ -138,7 +141,9 @@ def parser() -> cli.Parser:
     replay.add_argument(
         "file", type=Path, metavar="FILE", help="saved on the page, or by run --events"
     )
-    replay.add_argument("--html", type=Path, metavar="FILE", help="write it as a page of its own")
+    replay.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write a self-contained page"
+    )
     cli.common(replay)
     replay.set_defaults(handler=replay_command)
 
@@ -156,7 +161,7 @@ def parser() -> cli.Parser:
     for experiments in EXPERIMENTS:
         experiments.register(commands)
 
-    app = commands.add_parser("app", help="open the page")
+    app = commands.add_parser("app", help="serve the page")
     options.add_options(app)
     app.set_defaults(handler=app_command)
     return top

@@ -75,14 +75,15 @@ def check_main_task(task: MainTask) -> MainTask:
         )
     if any(map(has_half_characters, (task.name, task.label, task.instruction))):
         raise SidecarError(
-            f"The main task {task.name!r} holds half a character (a lone surrogate); write its "
+            f"The main task {task.name!r} contains half a character (a lone surrogate); type its "
             "texts again."
         )
     if not task.instruction.strip():
         raise SidecarError(f"The main task {task.name!r} needs an instruction.")
     if len(task.instruction) > MAX_TASK_CHARS + 2:
         raise SidecarError(
-            f"The instruction of {task.name!r} may have {MAX_TASK_CHARS:,} characters; shorten it."
+            f"The instruction of {task.name!r} is limited to {MAX_TASK_CHARS:,} characters; "
+            "shorten it."
         )
     return task
 

@@ -111,7 +111,7 @@ class PromptBuilder:
         self._head, self._tail = _frame(tokenizer)
         if not self.template(self._tail):
             raise SidecarError(
-                "This model's chat template puts nothing behind the user's text, so nothing says "
+                "This model's chat template puts nothing after the user's text, so nothing says "
                 "where the answer begins; choose an instruction-tuned chat model."
             )
 

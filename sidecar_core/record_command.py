@@ -28,7 +28,7 @@ def register(commands: Any) -> None:
     record.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     record.add_argument("--examples", metavar="NAMES", help="default: all, comma-separated")
     record.add_argument("--scenarios", metavar="NAMES", help=f"of {', '.join(BY_KEY)}")
-    record.add_argument("--force", action="store_true", help="record again what is there")
+    record.add_argument("--force", action="store_true", help="replace existing recordings")
     record.set_defaults(handler=record_command)
 
 

@@ -223,11 +223,11 @@ def read_recording(data: bytes | str) -> Recording:
             events.append(event)
         except FieldError as error:
             raise SidecarError(
-                f"Line {number} of the recording does not fit: {str(error)[:120]}. "
-                "Use a file as the page or `run --events` saved it."
+                f"Line {number} of the recording is invalid: {str(error)[:120]}. "
+                "Use a file saved by the page or `run --events`."
             ) from error
     if not events:
-        raise SidecarError("The file holds no run; use one that the page or `run --events` saved.")
+        raise SidecarError("The file contains no run; use one saved by the page or `run --events`.")
     return _agreed(header, events)
 
 
@@ -237,11 +237,11 @@ def _fields(line: str) -> dict[str, Any]:
         fields = json.loads(line, parse_constant=_no_number)
         json.dumps(fields, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise FieldError("it holds half a character") from error
+        raise FieldError("it contains half a character") from error
     except (ValueError, RecursionError) as error:
-        raise FieldError("it is no JSON object") from error
+        raise FieldError("it is not a JSON object") from error
     if not isinstance(fields, dict):
-        raise FieldError("it is no JSON object")
+        raise FieldError("it is not a JSON object")
     if len(line) > MAX_LINE and "recording" not in fields:
         raise FieldError(f"it has {len(line):,} characters, the limit is {MAX_LINE:,}")
     return fields
@@ -265,7 +265,7 @@ def _checked_header(header: Header) -> Header:
         try:
             datetime.fromisoformat(header.date)
         except ValueError as error:
-            raise FieldError("its date is none") from error
+            raise FieldError("its date is invalid") from error
     return header
 
 

@@ -24,13 +24,13 @@ def build(cls: type[T], values: Any) -> T:
     """An instance of the dataclass `cls` from a JSON object. Raises FieldError that says which
     field does not fit, is missing or is none of the class's."""
     if not isinstance(values, dict):
-        raise FieldError("it is no JSON object")
+        raise FieldError("it is not a JSON object")
     kinds, required = _fields(cls)  # type: ignore[arg-type]
     for name, value in values.items():
         if name not in kinds:
             raise FieldError(f"a {cls.__name__} has no field {name[:40]!r}")
         if not fits(value, kinds[name]):
-            raise FieldError(f"the value of {name!r} does not fit")
+            raise FieldError(f"{name!r} has an invalid value")
     missing = [name for name in required if name not in values]
     if missing:
         raise FieldError(f"{missing[0]!r} is missing")

@@ -142,7 +142,7 @@ def renewed(values: Mapping[str, Any]) -> dict[str, Any]:
 def _check_characters(what: str, text: str) -> None:
     """Refuses what could be run but not be saved and read again."""
     if has_half_characters(text):
-        raise BadInput(f"{what} holds half a character (a lone surrogate); type it again.")
+        raise BadInput(f"{what} contains half a character (a lone surrogate); type it again.")
 
 
 def _check_number(name: str, value: Any, limits: Range) -> None:

@@ -354,15 +354,15 @@ def check_tasks(tasks: Sequence[SidecarTask]) -> tuple[SidecarTask, ...]:
     for task in tasks:
         if any(map(has_half_characters, (task.name, task.label, task.suffix, task.cue))):
             raise SidecarError(
-                f"The task {task.name!r} holds half a character (a lone surrogate); write its "
+                f"The task {task.name!r} contains half a character (a lone surrogate); type its "
                 "texts again."
             )
         if not task.suffix.strip() or not task.cue:
             raise SidecarError(f"The task {task.name!r} needs a suffix and a cue.")
         if max(len(task.suffix), len(task.cue)) > MAX_TASK_CHARS + 2:
             raise SidecarError(
-                f"The suffix and the cue of {task.name!r} may have {MAX_TASK_CHARS:,} characters "
-                "each; shorten them."
+                f"The suffix and the cue of {task.name!r} are limited to {MAX_TASK_CHARS:,} "
+                "characters each; shorten them."
             )
     return tuple(tasks)
 
@@ -376,7 +376,7 @@ def free_task(suffix: str, cue: str = "") -> SidecarTask:
         raise SidecarError("A task of your own needs an instruction; type a sentence.")
     if max(len(suffix), len(cue)) > MAX_TASK_CHARS:
         raise SidecarError(
-            f"The instruction and the cue may have {MAX_TASK_CHARS:,} characters each; "
+            f"The instruction and the cue are limited to {MAX_TASK_CHARS:,} characters each; "
             "shorten them."
         )
     return SidecarTask(

@@ -82,7 +82,7 @@ class TerminalView:
                 self._line(f"{event.pair} in {event.precision} on {event.device}. {event.note}")
                 reused = sum(event.reused_tokens)
                 if reused:
-                    self._line(f"{reused} prompt tokens were in the cache already.")
+                    self._line(f"Prefix cache hit: {reused} tokens.")
             case PrefillProgress():
                 end = "\n" if event.done == event.total else "\r"
                 print(
@@ -94,7 +94,7 @@ class TerminalView:
             case TokenAccepted() | TokenRejected() | TokenCorrected() | TokenBonus():
                 self._token(event)
             case DraftLost():
-                self._line(f"\nThe draft failed: {event.why} The target goes on alone.")
+                self._line(f"\nThe draft failed: {event.why} The target continues alone.")
             case RunFailed():
                 self._line(f"\nThe run failed: {event.message}")
             case SummaryFinished():

@@ -1,7 +1,8 @@
 """Who sees whom: the table of the method as data, and as a plain mask over one full pass.
 
-The engine never builds the mask: it composes caches (`decoding/cache.py`). The mask is the slow,
-obvious way that composition is tested against, and the table is what the page draws.
+The engine never builds the mask: it composes caches, as `_draft_side` in `decoding/run.py` and
+`decoding/tagging.py` choose. The mask is the slow, obvious way that composition is tested against,
+and the table is what the page draws.
 """
 
 from __future__ import annotations

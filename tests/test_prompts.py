@@ -253,7 +253,7 @@ def test_an_unrelated_text_of_nothing_to_read_is_refused(builder: PromptBuilder)
 
 @pytest.mark.parametrize("template", ["{{ messages[-1]['content'] }}", NO_SYSTEM + TAILLESS])
 def test_a_chat_template_with_nothing_behind_the_users_text_is_refused(template: str) -> None:
-    with pytest.raises(SidecarError, match="nothing behind the user's text"):
+    with pytest.raises(SidecarError, match="nothing after the user's text"):
         PromptBuilder(toy_tokenizer(template))
 
 

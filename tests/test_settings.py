@@ -81,10 +81,10 @@ def test_whole_numbers_must_be_whole(name: str) -> None:
         ({"task": "free", "task_suffix": "a" * 2_001}, "suffix must be text of at most 2,000"),
         ({"task_cue": None}, "cue must be text"),
         ({"task": 3}, "task"),
-        ({"draft_text": "a\ud800"}, "draft text holds half a character"),
-        ({"task_suffix": "\udc80"}, "suffix holds half a character"),
-        ({"task_cue": "\udfff"}, "cue holds half a character"),
-        ({"task": "\ud83d"}, "name holds half a character"),
+        ({"draft_text": "a\ud800"}, "draft text contains half a character"),
+        ({"task_suffix": "\udc80"}, "suffix contains half a character"),
+        ({"task_cue": "\udfff"}, "cue contains half a character"),
+        ({"task": "\ud83d"}, "name contains half a character"),
     ],
 )
 def test_other_bad_settings_are_named(change: dict[str, Any], message: str) -> None:

@@ -111,7 +111,7 @@ def _check_finite(model: LoadedModel, numbers: torch.Tensor) -> None:
     advice = "try another precision (--precision fp32)"
     if model.precision == "fp32":
         advice = "the weights may be damaged; fetch them again"
-    raise ModelFailed(f"The numbers of {model.name} are not finite in {model.precision}; {advice}.")
+    raise ModelFailed(f"{model.name} produced NaN or infinity in {model.precision}; {advice}.")
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -50,7 +50,7 @@ NO_SIDECAR = (
 CANDIDATES = 5
 """Of each model, at every judged place: what a reader takes in at a glance."""
 
-DRAFT_LOST = "The draft failed while the summary was written, and its memory of it is lost."
+DRAFT_LOST = "The draft failed during the summary; its KV cache is lost."
 
 
 @dataclass(frozen=True, slots=True)

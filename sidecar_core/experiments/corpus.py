@@ -28,7 +28,7 @@ MAX_BYTES = 4_000_000
 """Longer lines, and longer .txt files, are passed over without being read into memory."""
 
 MAX_CHARS = 3_000
-"""How much of an article is used unless something else is asked for; the reference's figure."""
+"""How much of an article is used unless something else is asked for; the posts' figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _collect(entries: Iterator[_Entry | Skipped], limit: int | None, max_chars: 
         if is_blank(text):
             skipped.append(Skipped(entry.where, "its text is empty"))
         elif not key or key in documents:
-            skipped.append(Skipped(entry.where, f"the id {name!r} came before"))
+            skipped.append(Skipped(entry.where, f"duplicate id {name!r}"))
         else:
             documents[key] = Document(key, text[:max_chars], len(text) > max_chars)
         if len(documents) == limit:
@@ -107,8 +107,8 @@ def _collect(entries: Iterator[_Entry | Skipped], limit: int | None, max_chars: 
     if not documents:
         reason = f" ({skipped[0].where}: {skipped[0].why})" if skipped else ""
         raise SidecarError(
-            f"There is no article in what was given{reason}; give .txt files, or .jsonl files with "
-            "a `text` or `article` in every line."
+            f"No article found{reason}; give .txt files, or .jsonl files with a `text` or "
+            "`article` in every line."
         )
     return Corpus(tuple(documents.values()), tuple(skipped))
 
@@ -175,8 +175,7 @@ def _check(limit: int | None, max_chars: int) -> None:
         raise SidecarError(f"The limit is {limit}; it must be 1 article or more.")
     if not 1 <= max_chars <= MAX_ARTICLE_CHARS:
         raise SidecarError(
-            f"Articles are to be cut to {max_chars} characters; it must be from 1 to "
-            f"{MAX_ARTICLE_CHARS:,}."
+            f"--max-chars is {max_chars}; it must be from 1 to {MAX_ARTICLE_CHARS:,}."
         )
 
 

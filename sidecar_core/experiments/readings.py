@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_TOKENS = 200
-"""Longest summary in tokens; the reference's figure."""
+"""Longest summary in tokens; the posts' figure."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def save_figure(svg: str, path: Path) -> None:
 def check_figure_path(path: Path | None) -> None:
     """SidecarError for a kind of file that figures are not written as."""
     if path and path.suffix.lower() != ".svg":
-        raise SidecarError(f"{path} is not an .svg file; figures are written as these.")
+        raise SidecarError(f"{path} is not an .svg file; figures are saved as .svg.")
 
 
 def _svg(parts: Sequence[str], height: float, spoken: str) -> str:

@@ -13,6 +13,10 @@ MAX_RUNS = 24
 """Older runs are dropped, so that a page that stays open for days does not grow."""
 
 
+MAX_RECORDINGS = 8
+"""Of runs, to be played side by side; an event of a summary takes about a kilobyte."""
+
+
 class Tab:
     """State of one browser tab, or of a lab in it. Copying it gives a new, empty one: Gradio copies
     the page's initial value for each tab.
@@ -41,7 +45,8 @@ class Session(Tab):
 
     `runs` have ended; `recording` is of the run that is shown, once it has ended; `recorded` is the
     key of its article, "" if the recording came from a file. `shown` is the key of the article that
-    the results on the page belong to, "" if it is not known. A replay ends when other work starts.
+    the results on the page belong to, "" if it is not known. `recordings` are those of the latest
+    runs, without their articles. A replay ends when other work starts.
     """
 
     def __init__(self) -> None:
@@ -49,6 +54,7 @@ class Session(Tab):
         self.runs: list[RunRecord] = []
         self.recording: Recording | None = None
         self.recorded = ""
+        self.recordings: list[tuple[RunRecord, Recording]] = []
         self.shown = ""
         self.replaying = False
 
@@ -61,9 +67,14 @@ class Session(Tab):
         earlier = self.on(key)
         return earlier[-1].number + 1 if earlier else 1
 
-    def keep(self, record: RunRecord) -> None:
+    def keep(self, record: RunRecord, recording: Recording | None = None) -> None:
+        """A run that has ended; a recording is that of the run that is shown."""
         self.runs.append(record)
         del self.runs[:-MAX_RUNS]
+        if recording is not None:
+            self.recording, self.recorded = recording, record.article
+            self.recordings.append((record, recording))
+            del self.recordings[:-MAX_RECORDINGS]
 
     def take(self, what: str = "run") -> threading.Event:
         if self.replaying:

@@ -45,7 +45,7 @@ def require_plain_decoder(config: PreTrainedConfig) -> None:
     if config.is_encoder_decoder or not any(a.endswith("CausalLM") for a in architectures or [""]):
         raise SidecarError(
             f"A {kind} model ({', '.join(architectures) or 'no architecture named'}) is not a "
-            "causal language model; take one whose architecture ends in ForCausalLM."
+            "causal language model; use one whose architecture ends in ForCausalLM."
         )
     text = config.get_text_config()
     types = set(getattr(text, "layer_types", None) or ["full_attention"])
@@ -55,23 +55,23 @@ def require_plain_decoder(config: PreTrainedConfig) -> None:
         other = ", ".join(sorted(types - {"full_attention"})) or f"a sliding window of {window}"
         raise SidecarError(
             f"A {kind} model here has {other}; suffix and document masking need full attention in "
-            "every layer. Take a model such as Qwen2.5, Llama 3 or SmolLM2."
+            "every layer. Use a model such as Qwen2.5, Llama 3 or SmolLM2."
         )
     if getattr(text, "attn_logit_softcapping", None) is not None:
         raise SidecarError(
-            f"A {kind} model caps its attention scores, which torch's attention cannot; take a "
+            f"A {kind} model caps its attention scores, which torch's attention cannot; use a "
             "model such as Qwen2.5, Llama 3 or SmolLM2."
         )
     if getattr(text, "alibi", False):
         raise SidecarError(
             f"A {kind} model here measures distances by counting columns of its cache (ALiBi), and "
-            "masking leaves columns out. Take a model such as Qwen2.5, Llama 3 or SmolLM2."
+            "masking leaves columns out. Use a model such as Qwen2.5, Llama 3 or SmolLM2."
         )
     if scaled := sorted(set(_rope_types(text)) - FIXED_ROPE):
         raise SidecarError(
             f"A {kind} model here has {', '.join(scaled)} positions, which change with the length "
             "of the text. An article is read in chunks that are kept, so its chunks would not fit "
-            "together. Take a model such as Qwen2.5, Llama 3 or SmolLM2."
+            "together. Use a model such as Qwen2.5, Llama 3 or SmolLM2."
         )
 
 
@@ -89,7 +89,7 @@ def require_usable_forward(network: PreTrainedModel) -> None:
     lacking = [name for name in _FORWARD_NEEDS if name not in takes]
     if lacking:
         raise SidecarError(
-            f"{type(network).__name__} takes no {', '.join(lacking)}; take a model such as "
+            f"{type(network).__name__} does not accept {', '.join(lacking)}; use a model such as "
             "Qwen2.5, Llama 3 or SmolLM2."
         )
 

@@ -98,10 +98,10 @@ def _run_worker(weights: Weights, precision: Precision, progress: Progress) -> N
     if code < 0 or code == 137 or said.startswith("MemoryError"):  # 137: a shell's word for killed
         raise SidecarError(
             f"{doing} was cut off (exit code {code}), most likely for lack of memory: it needs "
-            "about four bytes for each weight. Close other programs, or take a smaller pair."
+            "about four bytes for each weight. Close other programs, or use a smaller pair."
         )
     if code:
         raise SidecarError(
-            f"{doing} failed ({said[:200] or f'exit code {code}'}); fetch the model again, or take "
+            f"{doing} failed ({said[:200] or f'exit code {code}'}); fetch the model again, or use "
             "another one."
         )

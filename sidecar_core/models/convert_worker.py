@@ -107,18 +107,17 @@ def read(path: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTok
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
     except MemoryError as error:
         raise SidecarError(
-            f"There is not enough memory to unpack {path.name}; take a smaller pair."
+            f"There is not enough memory to unpack {path.name}; use a smaller pair."
         ) from error
     except Exception as error:
         why = first_line(error)
         raise SidecarError(
             f"{path.name} cannot be read ({why}); it is damaged or of a kind that transformers "
-            "does not know. Fetch it again or take another file."
+            "does not know. Fetch it again or use another file."
         ) from error
     if lacking := sorted(found["missing_keys"]):  # transformers would have made them up
-        raise SidecarError(
-            f"{path.name} lacks {lacking[0]} and {len(lacking) - 1} more weights; fetch it again."
-        )
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise SidecarError(f"{path.name} lacks {lacking[0]}{more}; fetch it again.")
     model.hf_quantizer = None  # the weights are plain now; with the mark they could not be saved
     return model, tokenizer
 

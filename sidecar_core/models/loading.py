@@ -175,7 +175,7 @@ def load_network(
             )
     except (MemoryError, torch.OutOfMemoryError) as error:
         raise SidecarError(
-            f"There is not enough memory for {folder.name}; take a smaller pair or precision."
+            f"There is not enough memory for {folder.name}; use a smaller pair or precision."
         ) from error
     except Exception as error:
         why = first_line(error)
@@ -184,9 +184,10 @@ def load_network(
             "that transformers knows, with safetensors weights."
         ) from error
     if lacking:
+        more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise SidecarError(
-            f"The weights in {folder} lack {lacking[0]} (or it has another shape), and "
-            f"{len(lacking) - 1} more; fetch the model again."
+            f"The weights in {folder} lack {lacking[0]} (or it has another shape){more}; "
+            "fetch the model again."
         )
     require_usable_forward(network)
     if without_layers:

@@ -75,14 +75,14 @@ def choose(name: str) -> tuple[PairSpec, str]:
     small = PAIRS["small"]
     repos = [m.source.repo for m in (small.target, small.draft) if isinstance(m.source, HubModel)]
     if all(cached_snapshot(repo) for repo in repos):
-        return small, "auto took the pair small: both models are in the local Hub cache."
+        return small, "auto chose the pair small: both models are in the local Hub cache."
     if _offline():
         why = "HF_HUB_OFFLINE is set and its models are not all in the local Hub cache"
     elif hub_answers(repos[0]):
-        return small, "auto took the pair small: the Hugging Face Hub answers."
+        return small, "auto chose the pair small: the Hugging Face Hub answers."
     else:
         why = "the Hugging Face Hub gives no answer"
-    return PAIRS["coder"], f"auto took the pair coder, not small: {why}."
+    return PAIRS["coder"], f"auto chose the pair coder, not small: {why}."
 
 
 def resolve(spec: ModelSpec, progress: Progress) -> Weights:

@@ -64,7 +64,7 @@ def require_ids_fit(tokenizer: PreTrainedTokenizerBase, name: str, width: int) -
         if index >= width:
             raise SidecarError(
                 f"The target's token {token!r} has id {index}, but the draft {name} knows "
-                f"only {width:,} tokens; take a draft of the same family."
+                f"only {width:,} tokens; use a draft of the same family."
             )
 
 

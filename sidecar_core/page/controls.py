@@ -139,7 +139,7 @@ def toggles() -> dict[str, Any]:
         "suffix_masking": gr.Checkbox(
             DEFAULTS.suffix_masking,
             label="Suffix masking",
-            info="Mask “then output hashtags” until the summary is finished.",
+            info="Mask the tag instruction until the summary is finished.",
             elem_classes="switch",
             elem_id="suffix-masking",
         ),
@@ -188,7 +188,7 @@ def more() -> dict[str, Any]:
             [AUTO, *range(int(RANGES["gamma"].low), int(RANGES["gamma"].high) + 1)],
             value=DEFAULTS.gamma,
             label="γ: drafts per round",
-            info="auto: a block ends where one more token would cost more than it brings",
+            info="auto: a round ends when another token would cost more than it brings",
             elem_id="gamma",
             min_width=120,
         )

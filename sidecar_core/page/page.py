@@ -37,6 +37,7 @@ from sidecar_core.page.labs.tag_lab import build_tag_lab
 from sidecar_core.page.links import EXAMPLE, RECORDING, from_query, to_query
 from sidecar_core.page.looks import asset
 from sidecar_core.page.recordings import Recordings
+from sidecar_core.page.side_by_side import SideBySide
 from sidecar_core.prompts import Article, check_text
 from sidecar_core.report import TaggerReport
 from sidecar_core.scenarios import SCENARIOS, Scenario, find_scenario
@@ -182,6 +183,8 @@ class _Page:
                 build_alpha_lab(self.host, self.article)
             with gr.Tab("Tag lab", elem_id="tag-lab"):
                 self.tag_lab = build_tag_lab(self.host, self.article, self.session)
+            with gr.Tab("Side by side", elem_id="side-by-side"):
+                SideBySide(self.recordings, self.article, self.session).build(self.runs)
         with gr.Accordion("How it works", open=False, elem_id="how"):
             html(asset("how_it_works.html"), elem_id="how-text")
         with gr.Accordion("Is it worth it?", open=False, elem_id="worth"):

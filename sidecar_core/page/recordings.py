@@ -108,8 +108,8 @@ class Recordings:
         self.with_article = gr.Checkbox(
             False,
             label="include my article",
-            info=f"{CONTENT} Tick this to include your article too; without it, the file does not "
-            "quote the article beside the tags either. Example articles are always included.",
+            info=f"{CONTENT} Tick this to include your article; otherwise the tags quote no "
+            "passages from it. Example articles are always included.",
             elem_id="with-article",
         )
 

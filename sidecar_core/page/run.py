@@ -98,11 +98,10 @@ def _run(lease: Lease, live: LiveRun, session: Session) -> Iterator[MakeView]:
     yield live.view
     yield from _views(live, worker, lease)
     live.report.timed_out = lease.limit.over
-    session.keep(live.record(session.next_number(article.key)))
-    if live.report.started:
-        scenario = live.scenario.key if live.scenario else ""
-        session.recording = record(live.events, scenario, live.comparison())
-        session.recorded = article.key
+    scenario = live.scenario.key if live.scenario else ""
+    started = live.report.started is not None
+    recording = record(live.events, scenario, live.comparison()) if started else None
+    session.keep(live.record(session.next_number(article.key)), recording)
     timed_out = live.report.ending == "timed_out"
     last = status(f"{lease.limit.message} {KEPT}", "done") if timed_out else None
     yield partial(live.view, last, running=False, records=session.on(article.key))

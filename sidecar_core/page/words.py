@@ -53,7 +53,7 @@ LEGEND = """
     <del class="t rej">rejected</del></li>
   <li title="The target's own token in place of a rejected one">
     <span class="t cor">corrected</span></li>
-  <li title="The target's own token after a fully accepted block">
+  <li title="The target's own token after a fully accepted round">
     <span class="t bon">bonus</span></li>
   <li title="Proposed by the draft, not judged yet">
     <span class="t pen">drafted</span></li>
@@ -102,8 +102,8 @@ Drafts after the first rejection of a round are not judged.">
 Plain decoding gives 1.">
     <dt>Tokens per pass</dt><dd class="figure">${value.passes}</dd>
     <dd class="note">${value.passes_note}</dd></div>
-  <div class="tile" title="Tokens per second of this summary, divided by what plain decoding brings:
-one token for each pass of the target over one row. Such passes are timed in the same run.">
+  <div class="tile" title="This summary's tokens per second, divided by those of plain decoding
+(one token per target pass), timed in the same run.">
     <dt>× plain decoding</dt><dd class="figure">${value.speed}</dd>
     <dd class="note">${value.speed_note}</dd></div>
 </dl>
@@ -114,6 +114,11 @@ STREAM = (
     '${value.done}<span class="pending">${value.pending}</span>'
     '${value.done || value.pending ? "" : "<p class=quiet>The summary appears here, '
     'token by token.</p>"}</div>'
+)
+
+PAIR_STREAM = (
+    '<div class="stream" tabindex="0" role="region" aria-label="Summary" dir="auto">'
+    '${value.done}<span class="pending">${value.pending}</span></div>'
 )
 
 _TAGS = """
@@ -136,3 +141,4 @@ def _tags(name: str, about: str) -> str:
 
 SIDECAR = _tags("Sidecar", "the draft continues from its KV cache")
 STANDALONE = _tags("Standalone", "the same model, given only the summary")
+PAIR_TAGS = SIDECAR.replace("<h2>", "<h4>").replace("</h2>", "</h4>")

@@ -71,14 +71,39 @@ def alpha_figure(
             row=2,
             col=1,
         )
-    last = max([8, len(current), *(len(rounds) for _, rounds in earlier)])
-    axis = {"showgrid": False, "zeroline": False, "fixedrange": True}
-    figure.update_xaxes(range=[0.4, last + 0.6], **axis)
-    figure.update_xaxes(title={"text": "round", "standoff": 4}, row=2, col=1)
-    figure.update_yaxes(**axis | {"showgrid": True, "gridcolor": "rgba(138,138,134,0.25)"})
-    figure.update_yaxes(tickformat=".2f", nticks=5, row=1, col=1)
-    figure.update_yaxes(range=[low, high], row=1, col=1)
     figure.update_yaxes(title={"text": "drafts"}, showgrid=False, nticks=3, row=2, col=1)
+    _layout(figure, [rounds for _, rounds in lines], low, high)
+    figure.update_xaxes(title=None, row=1, col=1)
+    return figure
+
+
+def two_alphas(left: tuple[str, Rounds], right: tuple[str, Rounds]) -> go.Figure:
+    """Two runs side by side: (label, rounds) each, the left solid, the right dashed."""
+    figure = make_subplots(rows=1, cols=1)
+    _line(figure, left[1], color=BLUE, width=2.5)
+    _line(figure, right[1], color=VERMILION, width=2.5, dash="dash")
+    low, high = _span([alpha for _, rounds in (left, right) for _, alpha in alphas(rounds)])
+    ends = [(name, found[-1][1]) for name, r in (left, right) if (found := alphas(r))]
+    _names(figure, ends, low, high)
+    _layout(figure, [left[1], right[1]], low, high)
+    return figure
+
+
+def _layout(figure: go.Figure, runs: Sequence[Rounds], low: float, high: float) -> None:
+    """Axes and looks; the upper chart shows α from `low` to `high`."""
+    last = max([8, *map(len, runs)])
+    axis = {"showgrid": False, "zeroline": False, "fixedrange": True}
+    figure.update_xaxes(range=[0.4, last + 0.6], title={"text": "round", "standoff": 4}, **axis)
+    figure.update_yaxes(zeroline=False, fixedrange=True)
+    figure.update_yaxes(
+        tickformat=".2f",
+        nticks=5,
+        range=[low, high],
+        showgrid=True,
+        gridcolor="rgba(138,138,134,0.25)",
+        row=1,
+        col=1,
+    )
     figure.update_layout(
         template="none",
         height=HEIGHT,
@@ -91,7 +116,6 @@ def alpha_figure(
         hovermode="x",
         uirevision="alpha",
     )
-    return figure
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:

@@ -59,7 +59,7 @@ def difference(report: RunReport, settings: RunSettings, earlier: Sequence[RunRe
     other = found[0].label
     if other == prompt_label(settings):
         other = f"run {found[0].number}"
-    return f"{_signed(step)} against {other}"
+    return f"{signed(step)} against {other}"
 
 
 def compared(
@@ -131,7 +131,8 @@ def _alphas(settings: RunSettings, report: RunReport, found: Sequence[RunRecord]
 def _texts(report: RunReport, found: Sequence[RunRecord]) -> str:
     others = [f"run {run.number}" for run in found if run.report.ids != report.ids]
     if others:
-        return f"The text is not that of {' or '.join(others)}."
+        that = "that" if len(others) == 1 else "those"
+        return f"The text differs from {that} of {' and '.join(others)}."
     return "The text is the same, token for token."
 
 
@@ -166,7 +167,7 @@ def _tags_compared(settings: RunSettings, report: RunReport, earlier: Sequence[R
 
 def _tags(tags: Sequence[str], settings: RunSettings, summary: str, document: str | None) -> str:
     if settings.task not in SIGNS:
-        return f"The sidecar wrote: {NOUNS.get(settings.task, settings.task)}."
+        return f"The sidecar wrote its {NOUNS.get(settings.task, settings.task)}."
     sign = SIGNS[settings.task]
     places = {tag: ground(tag, summary, document or "") for tag in tags}
     inside = sum(found.place == "summary" for found in places.values())
@@ -180,13 +181,13 @@ def _tags(tags: Sequence[str], settings: RunSettings, summary: str, document: st
     are = "is" if len(words) == 1 else "are"
     names, listed = ", ".join(outside), ", ".join(words)
     if settings.document_masking:
-        return (
-            f"{names}: {listed} {are} only in the document, which was masked: {UNSEEN['sidecar']}."
-        )
+        how = UNSEEN["sidecar"]
+        return f"{names}: {listed} {are} only in the document, which was masked ({how})."
     leak = "leaks" if len(outside) == 1 else "leak"
     return f"{names} {leak}: {listed} {are} only in the document."
 
 
-def _signed(step: float) -> str:
+def signed(step: float) -> str:
+    """A difference of α with its sign, three digits."""
     step = round(step, 3)
     return f"{'−' if step < 0 else '+' if step > 0 else '±'}{abs(step):.3f}"

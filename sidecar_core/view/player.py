@@ -34,7 +34,7 @@ MAX_SILENCE = 2.0
 
 SPEEDS = {"1×": 1.0, "2×": 2.0, "4×": 4.0, "10×": 10.0, "instant": math.inf}
 
-KEYS = ' <span class="keys">Space holds, ← and → lead, Esc ends.</span>'
+KEYS = ' <span class="keys">Space pauses, ← → change scene, Esc ends.</span>'
 
 Wait = Callable[[float], bool]
 """Waits that many seconds; returns True early if the replay is to stop."""
@@ -80,9 +80,7 @@ class Player:
         """Load a recording and rewind. `earlier` are the runs to compare it with, if it was not
         compared when it was saved."""
         if earlier and not recording.header.compared:
-            recording = recording.comparing(
-                _live(recording, earlier, recording.events).comparison()
-            )
+            recording = recording.comparing(fold(recording, earlier, recording.events).comparison())
         self.recording, self.earlier, self.at = recording, earlier, 0
 
 
@@ -172,26 +170,26 @@ def end(player: Player) -> RunView:
     return _Fold(player).view(running=False)
 
 
+def fold(recording: Recording, earlier: Sequence[RunRecord], events: Sequence[Event]) -> LiveRun:
+    """What these events of a recording come to, beside earlier runs."""
+    header = recording.header
+    scenario = find_scenario(header.scenario)
+    live = LiveRun(
+        _article(recording), recording.settings, earlier, scenario, compared=header.compared
+    )
+    for event in events:
+        live.add(event)
+    return live
+
+
 def record_of(recording: Recording, number: int) -> RunRecord:
     """A recording as an earlier run: a thin line in the chart, and numbers to compare with."""
-    return _live(recording, (), recording.events).record(number)
+    return fold(recording, (), recording.events).record(number)
 
 
 def conclusion(recording: Recording) -> str:
     """What the recorded run ended in."""
-    return _live(recording, (), recording.events).conclusion()
-
-
-def _live(recording: Recording, earlier: Sequence[RunRecord], events: Sequence[Event]) -> LiveRun:
-    """The fold of these events of a recording."""
-    header = recording.header
-    scenario = find_scenario(header.scenario)
-    fold = LiveRun(
-        _article(recording), recording.settings, earlier, scenario, compared=header.compared
-    )
-    for event in events:
-        fold.add(event)
-    return fold
+    return fold(recording, (), recording.events).conclusion()
 
 
 def _article(recording: Recording) -> Article | None:
@@ -210,7 +208,7 @@ class _Fold:
         assert player.recording is not None
         self.player, self.recording = player, player.recording
         self.banner = banner(self.recording, player.tour)
-        self.live = _live(self.recording, player.earlier, self.recording.events[: player.at])
+        self.live = fold(self.recording, player.earlier, self.recording.events[: player.at])
 
     def view(self, running: bool = True) -> RunView:
         over = self.player.at == len(self.recording.events)

@@ -45,7 +45,7 @@ FRAME_SECONDS = 0.1
 STAGES = {
     None: "The models read the prompt.",
     "prefill": "The models read the prompt.",
-    "summary": "The draft proposes tokens, the target judges them.",
+    "summary": "The draft proposes tokens; the target judges them.",
     "tagging": "The sidecar and the standalone tagger take turns.",
     "done": "Done.",
 }

@@ -97,8 +97,8 @@ class LiveRun:
             tiles=tiles(self.report) | bars | ({"alpha_note": against} if against else {}),
             stream=self.stream.value(),
             chart=self._chart,
-            sidecar=self._columns.get("sidecar") or self._column("sidecar", running),
-            standalone=self._columns.get("standalone") or self._column("standalone", running),
+            sidecar=self.tags("sidecar", running),
+            standalone=self.tags("standalone", running),
             runs=runs_table(self.earlier if records is None else records),
             note=self._note(running),
             running=running,
@@ -115,7 +115,7 @@ class LiveRun:
                 return status(f"{DRAFT_LOST} {report.draft_lost}", "busy", share)
             case "summary":
                 share = report.emitted / self.settings.max_tokens
-                return status("The draft proposes tokens, the target judges them.", "busy", share)
+                return status("The draft proposes tokens; the target judges them.", "busy", share)
             case "tagging":
                 return status("The sidecar and the standalone tagger take turns.", "busy")
             case _:
@@ -135,6 +135,10 @@ class LiveRun:
     @property
     def _text(self) -> str | None:
         return self.article.text if self.article else None
+
+    def tags(self, tagger: str, running: bool) -> dict[str, str]:
+        """The column of this tagger."""
+        return self._columns.get(tagger) or self._column(tagger, running)
 
     def _column(self, tagger: str, running: bool) -> dict[str, str]:
         report, settings = self.report, self.settings

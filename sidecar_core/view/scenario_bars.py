@@ -25,13 +25,13 @@ def scenario_bars(
         under = [(s, r) for s, r in runs if scenario.apply(s) == s and r.alpha is not None]
         words = f"{number} {scenario.title}: "
         if not under:
-            places.append(f'<li title="{attribute(words)}not run yet"></li>')
+            places.append(f'<li class="" title="{attribute(words)}not run yet"></li>')
             continue
         used, found = under[-1]
-        kind = ' class="now"' if used == settings and found is report else ""
+        kind = "now" if used == settings and found is report else ""
         alpha = found.alpha or 0.0
         places.append(
-            f'<li{kind} title="{attribute(words)}α {shown(alpha)}">'
+            f'<li class="{kind}" title="{attribute(words)}α {shown(alpha)}">'
             f'<i style="height:{max(0.0, min(1.0, alpha)):.0%}"></i></li>'
         )
     if not any("<i" in place for place in places):

@@ -19,7 +19,7 @@ PLACE_WORDS = {
 does not contain the document."""
 
 UNSEEN = {
-    "sidecar": "a coincidence, or from the summary's own cache",
+    "sidecar": "a coincidence, or from the summary's columns in the cache",
     "standalone": "a coincidence",
 }
 """Tagger → how a word that is only in the document came into a tag although the tagger did not see

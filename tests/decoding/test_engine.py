@@ -248,7 +248,7 @@ def test_an_error_in_the_middle_is_an_event_and_an_error_and_the_next_run_works(
         pair.target.network.lm_head, "forward", lambda hidden: good(hidden) * float("nan")
     )
     events: list[Event] = []
-    with pytest.raises(SidecarError, match="not finite"):
+    with pytest.raises(SidecarError, match="NaN or infinity"):
         collect(engine.stream(ARTICLE, settings(gamma=2)), events)
     assert isinstance(events[-1], RunFailed)
     monkeypatch.undo()

@@ -158,7 +158,7 @@ def test_a_terminal_says_that_the_draft_is_lost(engine):
         for event in engine.stream(ARTICLE, SETTINGS):
             view.show(event)
     assert "The draft failed" in err.getvalue()
-    assert "The target goes on alone" in err.getvalue()
+    assert "The target continues alone" in err.getvalue()
 
 
 def test_a_lost_draft_is_in_the_result_and_a_good_one_is_not(engine, whole):
@@ -180,7 +180,7 @@ def test_numbers_of_the_target_that_are_not_finite_never_become_a_token(
     with not_finite(target, place, value):
         events, error = collect(engine.stream(ARTICLE, SETTINGS))
     assert isinstance(error, SidecarError)
-    assert "not finite" in str(error)
+    assert "NaN or infinity" in str(error)
     assert isinstance(events[-1], RunFailed)
     assert RunReport.of(events).ids == whole.ids[: RunReport.of(events).emitted]
     assert engine.store.nbytes == 0
@@ -299,7 +299,7 @@ def test_labs_let_everything_go_where_memory_runs_out(engine, work):
         try:
             for item in items:
                 stage = item.stage if isinstance(item, Step) else ""
-                if isinstance(item, Forced) or stage == "the target reads the summary":
+                if isinstance(item, Forced) or stage == "reading the summary (target)":
                     kept, lacks_memory = engine.store.nbytes, True
                 told = item.why if isinstance(item, Skipped) else told
         except OutOfMemory as error:
@@ -314,7 +314,7 @@ def test_columns_that_are_not_finite_are_never_kept_for_others(engine, role):
     model = getattr(engine.pair, role)
     prompt = engine.build_prompts(ARTICLE, SETTINGS).draft
     reading = prefix_cache(engine, model, prompt, "reads")
-    with not_finite(model, 2, float("nan")), pytest.raises(SidecarError, match="not finite"):
+    with not_finite(model, 2, float("nan")), pytest.raises(SidecarError, match="NaN or infinity"):
         list(reading)
     assert engine.store.nbytes == 0
 

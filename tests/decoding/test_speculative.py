@@ -206,7 +206,7 @@ def test_stop_takes_effect_within_one_pass():
 def test_logits_that_are_no_numbers_end_in_a_clear_error():
     model = tiny_model(0)
     model.network.lm_head.weight.data.fill_(float("nan"))
-    with pytest.raises(SidecarError, match="not finite"):
+    with pytest.raises(SidecarError, match="NaN or infinity"):
         run(side(model), side(tiny_model(1)), decoding())
 
 

@@ -53,7 +53,7 @@ def test_bad_lines_are_named_by_file_and_line_and_the_good_ones_are_kept(tmp_pat
         Skipped(f"{path}:5", "the line has neither `text` nor `article`"),
         Skipped(f"{path}:6", "its text is empty"),
         Skipped(f"{path}:7", "its text is not a string"),
-        Skipped(f"{path}:8", "the id 'a' came before"),
+        Skipped(f"{path}:8", "duplicate id 'a'"),
         Skipped(f"{path}:10", "the line is not JSON"),
         Skipped(f"{path}:11", "its text is empty"),
     )
@@ -109,7 +109,7 @@ def test_files_of_one_name_in_two_folders_are_two_articles_but_one_given_twice_i
     assert [d.id for d in read_corpus([one, other]).documents] == ["news", other.as_posix()]
     found = read_corpus([one, other, other])
     assert [d.text for d in found.documents] == ["a", "b"]
-    assert found.skipped == (Skipped(f"{other}", "the id 'news' came before"),)
+    assert found.skipped == (Skipped(f"{other}", "duplicate id 'news'"),)
 
 
 def test_lines_without_ids_of_files_of_one_name_are_articles_of_their_own(tmp_path):
@@ -149,7 +149,7 @@ def test_an_upload_is_read_like_a_file(tmp_path):
 def test_a_corpus_without_an_article_is_refused(tmp_path, content):
     path = tmp_path / "empty.jsonl"
     path.write_text(content)
-    with pytest.raises(SidecarError, match="no article"):
+    with pytest.raises(SidecarError, match="No article"):
         read_corpus([path])
 
 

@@ -66,7 +66,7 @@ def test_what_was_measured_stands_beside_the_model_of_the_same_machine():
 
 
 def test_figures_are_svg_files_only(tmp_path):
-    with pytest.raises(SidecarError, match="figures are written as these"):
+    with pytest.raises(SidecarError, match=r"figures are saved as \.svg"):
         save_figure("<svg/>", tmp_path / "a.png")
     with pytest.raises(SidecarError, match="Cannot write"):
         save_figure("<svg/>", tmp_path / "missing" / "a.svg")

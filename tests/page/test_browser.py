@@ -407,7 +407,7 @@ def test_a_leaked_tag_leads_to_its_words_by_mouse_and_by_key(visit: Any, served:
     assert tab.page.evaluate(marked)[0] == words
     tab.page.fill("#article textarea", "Something else.")
     tag.click()
-    tab.page.wait_for_selector("#toast.on:has-text('does not have this passage')")
+    tab.page.wait_for_selector("#toast.on:has-text('is not in the article')")
 
 
 def test_results_of_another_article_are_greyed_and_said_to_be(visit: Any, served: Served) -> None:

@@ -41,7 +41,7 @@ def test_a_click_on_a_token_shows_both_distributions_and_why(visit: Any, served:
     tab.page.click("#summary .t.rej")
     words = shown(tab.page)
     assert "Rejected: u = 0.750 is above min(1, p ∕ q) = 0.111." in words
-    assert "these 3 tokens make 0.500 of it" in words  # 0.2 + 0.3 + 0
+    assert "these 3 tokens account for 0.500 of it" in words  # 0.2 + 0.3 + 0
     assert HOSTILE.replace(" ", "␣") in words
     assert tab.page.locator("#inspector img, #inspector script").count() == 0
     bars = tab.page.locator("#inspector tr:nth-child(2) .share i")

@@ -333,7 +333,7 @@ def test_a_file_that_is_no_recording_is_refused_in_words(
     path.write_text(write_recording(recorded()).replace('"toy"', "5"))
     tab = visit(served.url)
     open_file(tab, path)
-    tab.page.wait_for_selector("text=Line 1 of the recording does not fit")
+    tab.page.wait_for_selector("text=Line 1 of the recording is invalid")
     assert not tab.page.locator("#player").is_visible()
     tab.run()
 

@@ -29,7 +29,8 @@ def fill(tab: Any) -> None:
     for selector, words in BOXES.items():
         tab.page.fill(selector, words)
     tab.page.wait_for_function(
-        "(w) => Object.values(sessionStorage).includes(w)", arg="broken arrow"
+        "(all) => all.every((w) => Object.values(sessionStorage).includes(w))",
+        arg=list(BOXES.values()),
     )
 
 
@@ -52,7 +53,7 @@ def test_a_reload_brings_back_what_was_typed_and_says_so(visit: Any, served: Ser
     assert tab.page.locator("#toast.on").count() == 0
     fill(tab)
     reload(tab)
-    tab.page.wait_for_selector("#toast:has-text('still here')", state="attached")
+    tab.page.wait_for_selector("#toast:has-text('was restored')", state="attached")
     all_there(tab)
     tab.page.wait_for_function("document.querySelector('#example input').value === ''")
     tab.run()

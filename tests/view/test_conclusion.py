@@ -96,7 +96,7 @@ def test_texts_of_equal_words_and_other_tokens_are_not_the_same() -> None:
     before = measured("identical", 0.748)
     before.report.ids = [*before.report.ids[:-1], 99]
     words = said("suffix-visible", 0.731, [before])
-    assert "The text is not that of run 1." in words
+    assert "The text differs from that of run 1." in words
     assert "token for token" not in words
 
 
@@ -164,7 +164,7 @@ def test_a_leaked_tag_is_named() -> None:
 def test_a_word_of_the_masked_document_is_not_called_a_leak() -> None:
     words = said("document-masked", 0.7, [], tag="brokenarrow")
     assert "leak" not in words
-    assert "“broken”, “arrow” are only in the document, which was masked: a coincidence" in words
+    assert "“broken”, “arrow” are only in the document, which was masked (a coincidence" in words
 
 
 def test_no_leak_is_told_as_counted() -> None:

@@ -128,7 +128,7 @@ def test_an_older_recording_has_none_and_its_page_says_so():
     events = [e for e in events_of_a_run() if not isinstance(e, Candidates)]
     page = recording_page(compact(record(events)))
     assert "data-likeliest" not in page.split("<body", 1)[1].split("<script", 1)[0]
-    assert "does not hold the candidates" in page
+    assert "has no candidates" in page
 
 
 def test_candidates_that_no_run_could_have_are_refused():

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sidecar_core.events import Event, RoundStarted, RunFailed, TagsFinished, TagText, TokenEvent
+from sidecar_core.installed import ASSETS
 from sidecar_core.recording import Recording, read_recording, record, write_recording
 from sidecar_core.report import RunReport
 from sidecar_core.view.player import steps
@@ -291,3 +292,15 @@ def test_a_page_grows_with_its_recording_and_not_faster() -> None:
 
     small, middle, large = page(200), page(400), page(800)
     assert (large - middle) < 2.5 * (middle - small)
+
+
+def test_the_exported_page_has_the_colours_of_the_page() -> None:
+    """Light first, then dark, in both files."""
+    colour = re.compile(r"(--[\w-]+): (#\w+);")
+    ours = colour.findall((ASSETS / "style.css").read_text("utf-8"))
+    theirs = colour.findall((ASSETS / "recording.html").read_text("utf-8"))
+    half = next(n for n, (name, _) in enumerate(ours) if n and name == ours[0][0])
+    cut = next(n for n, (name, _) in enumerate(theirs) if n and name == theirs[0][0])
+    assert theirs[:cut]
+    assert set(theirs[:cut]) <= set(ours[:half])
+    assert set(theirs[cut:]) <= set(ours[half:])

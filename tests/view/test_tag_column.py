@@ -92,7 +92,9 @@ def test_a_word_of_a_document_that_the_tagger_never_saw_is_called_a_coincidence(
     assert "coincidence" not in seen
     shown = column(tags, SUMMARY, DOCUMENT, unseen=unseen("sidecar", masked))["list"]
     assert 'class="chip document unseen"' in shown
-    assert "only in the document: a coincidence, or from the summary's own cache" in shown
+    assert (
+        "only in the document: a coincidence, or from the summary's columns in the cache" in shown
+    )
 
 
 def test_a_leaked_tag_is_a_button_with_its_passage_as_text() -> None:

@@ -53,7 +53,7 @@ def register(commands: Any) -> None:
     sweep = commands.add_parser("sweep", help="α against the length of a masked suffix")
     _options(sweep)
     sweep.add_argument("--lengths", type=cli.numbers, default=LENGTHS, metavar="N,N,…")
-    sweep.add_argument("--visible", action="store_true", help="measure it in sight as well")
+    sweep.add_argument("--visible", action="store_true", help="also measure it visible")
     sweep.set_defaults(handler=sweep_command)
 
     placement = commands.add_parser(
@@ -84,10 +84,8 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--gamma", type=int, default=COMPARED_GAMMA, metavar="N", help="drafts per round"
     )
-    command.add_argument("--task", default="hashtags", help="whose suffix is hidden or seen")
-    command.add_argument(
-        "--fresh", action="store_true", help="measure again what an earlier call has kept"
-    )
+    command.add_argument("--task", default="hashtags", help="whose suffix is masked or visible")
+    command.add_argument("--fresh", action="store_true", help="ignore kept results")
 
 
 def alpha_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
@@ -125,7 +123,7 @@ def sweep_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def placement_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """`placement`: α and tags for every place of a hidden suffix."""
+    """`placement`: α and tags for every place of a masked suffix."""
     from sidecar_core.experiments.alpha import placement
 
     session = _Session(arguments)
@@ -146,7 +144,7 @@ def placement_command(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def articles_command(arguments: argparse.Namespace) -> dict[str, Any]:
-    """`articles`: the reference's corpus, as a file that the other commands read."""
+    """`articles`: the posts' corpus, as a file that the other commands read."""
     from sidecar_core.experiments.corpus import cnn_dailymail
     from sidecar_core.models.cache import write_text
 

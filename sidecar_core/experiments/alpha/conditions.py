@@ -34,11 +34,11 @@ CONTROLS = ("translation", "leaky-tail")
 ABOUT = {
     "identical": "the draft reads exactly what the target reads",
     "visible": "the draft also sees the suffix",
-    "masked": "the suffix is hidden, its places stay free",
-    "rebased": "the suffix is hidden, the gap closed",
+    "masked": "the suffix is masked, its positions stay free",
+    "rebased": "the suffix is masked, the gap closed",
     "unrelated": "the draft never read the article",
     "translation": "a visible suffix that asks for something else",
-    "leaky-tail": "hidden from the summary, but not from the chat tail",
+    "leaky-tail": "masked from the summary, but not from the chat tail",
 }
 """One line for each, for tables and tooltips."""
 

@@ -108,7 +108,7 @@ def read(
     for start, end in _parts(len(summary)):
         tokens = torch.as_tensor(summary[start:end], device=pair.target.device)
         p = target.rows(summary, end)[:, :width].softmax(-1)
-        yield Step(document, "the target reads the summary", end, len(summary))
+        yield Step(document, "reading the summary (target)", end, len(summary))
         for name, reader in drafts.items():
             if stop():
                 raise Cancelled
@@ -116,7 +116,7 @@ def read(
             agreed[name] += (logits.argmax(-1) == tokens).tolist()
             overlaps[name] += overlap(p, logits.softmax(-1)).tolist()
             alpha = sum(overlaps[name]) / end
-            yield Step(document, "the draft reads it", end, len(summary), name, alpha)
+            yield Step(document, "reading the summary (draft)", end, len(summary), name, alpha)
     return {n: Reading(tuple(overlaps[n]), tuple(agreed[n])) for n in drafts}
 
 
@@ -159,7 +159,7 @@ def _target(
     engine: Engine, prompt: Prompt, document: str, stop: Callable[[], bool]
 ) -> Generator[Step, None, Reader]:
     model = engine.pair.target
-    stage = "the target reads the article"
+    stage = "reading the article (target)"
     cache = yield from prefix_cache(engine, model, prompt, stage, document, stop)
     return Reader(model, cache.fork(), cache.length, prompt.segment("tail").ids, cache.length)
 
@@ -181,7 +181,7 @@ def _drafts(
         if stop():
             raise Cancelled
         if condition.instead not in shared:
-            text, stage = prompt, "the draft reads the article"
+            text, stage = prompt, "reading the article (draft)"
             if condition.instead:
                 room = model.max_positions - condition.room - summary
                 text = unrelated_prompt(condition.instead, engine.prompts, room)

@@ -111,10 +111,10 @@ def _summarise(
             report.add(event)
             match event:
                 case PrefillProgress():
-                    stage = f"the {event.model} reads the article"
+                    stage = f"reading the article ({event.model})"
                     yield Step(document.id, stage, event.done, event.total)
                 case TokenAccepted() | TokenCorrected() | TokenBonus():
-                    stage = "the summary is written"
+                    stage = "writing the summary"
                     yield Step(document.id, stage, report.emitted, settings.max_tokens)
                 case DraftLost():
                     raise ModelFailed(event.why)  # its figures would be of no use

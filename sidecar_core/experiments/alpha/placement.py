@@ -1,9 +1,9 @@
-"""Where the suffix may stand if it is to be hidden: the options side by side.
+"""Where the suffix may stand if it is to be masked: the options side by side.
 
 | placement | while summarising | while tagging |
 |---|---|---|
-| `natural` | hidden, its places kept free | read in its own slot behind the instruction |
-| `rebased` | hidden, the gap closed | read in that slot, which the summary's positions overlap |
+| `natural` | masked, its positions kept free | read in its own slot behind the instruction |
+| `rebased` | masked, the gap closed | read in that slot, which the summary's positions overlap |
 | `deferred` | not there at all | read behind the summary |
 | `folded` | not there at all | words of its own, one pass with the cue |
 
@@ -87,7 +87,7 @@ def tag_everywhere(
     prompt = engine.build_prompts(article, settings).target
     suffix = engine.prompts.plain(task.suffix)
     model = engine.pair.draft
-    stage = "the draft reads the article"
+    stage = "reading the article (draft)"
     prefix = yield from prefix_cache(engine, model, prompt, stage, result.id, stop)
     tags: dict[str, tuple[str, ...]] = {}
     for placement in PLACEMENTS:
@@ -111,7 +111,7 @@ def tag_everywhere(
             elif stop():
                 raise Cancelled
             else:
-                yield Step(result.id, f"tags, {placement}", done, task.max_tokens)
+                yield Step(result.id, f"writing tags: {placement}", done, task.max_tokens)
     text = whole_text(engine.pair.tokenizer, result.summary_ids)
     return PlacedTags(text, tags)
 

@@ -1,4 +1,4 @@
-"""The reference's published figures, to stand beside ours.
+"""The posts' figures, to stand beside ours.
 
 α in closed form over 100 CNN/DailyMail test articles: their first 3,000 characters, the target's
 greedy summary of at most 200 tokens, pooled over positions.

@@ -69,7 +69,7 @@ def masked(length: int) -> Condition:
 
 
 def visible(suffix: tuple[int, ...]) -> Condition:
-    """The same length in sight."""
+    """The same length, visible."""
     return Condition(f"visible-{len(suffix)}", len(suffix), suffix, "all")
 
 

@@ -9,7 +9,7 @@ from sidecar_core.report import shown
 
 
 def alpha_text(result: dict[str, Any]) -> str:
-    """Conditions, what the differences mean, depth, and the published figures."""
+    """Conditions, what the differences mean, depth, and the posts' figures."""
     differences = result["differences"]
     rows = [["condition", "α", "95 %", "- identical", "relative", "argmax", "tokens/pass"]]
     for name, found in result["conditions"].items():
@@ -50,10 +50,10 @@ def alpha_text(result: dict[str, Any]) -> str:
 
 
 def sweep_text(result: dict[str, Any]) -> str:
-    """Position cost by length of the suffix, with the published lines beside it."""
+    """Position cost by length of the suffix, with the posts' lines beside it."""
     pairs = result["published"]
     heads = ["suffix", "identical", "masked", "cost", "95 %", "relative"]
-    rows = [[*heads, *(f"{p} (published)" for p in pairs)]]
+    rows = [[*heads, *(f"{p} (the posts)" for p in pairs)]]
     for length, point in result["lengths"].items():
         rows.append(
             [
@@ -136,7 +136,7 @@ def _depth(result: dict[str, Any]) -> list[list[str]]:
 
 def _published(result: dict[str, Any]) -> list[str]:
     return [
-        f"published, {found['models']}, {found['articles']} articles: "
+        f"the posts, {found['models']}, {found['articles']} articles: "
         + ", ".join(f"{name} {value:.4g}" for name, value in found["alpha"].items())
         for found in result["published"].values()
     ]

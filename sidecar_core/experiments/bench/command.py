@@ -31,14 +31,14 @@ def register(commands: Any) -> None:
         help="beside llama.cpp too, with the same GGUF files (package xllamacpp)",
     )
     bench.add_argument(
-        "--examples", action="store_true", help="over the six example articles, not one of them"
+        "--examples", action="store_true", help="use all six example articles instead of one"
     )
     bench.add_argument(
-        "--passes", action="store_true", help="time passes by rows, instead; --repeats times"
+        "--passes", action="store_true", help="time passes by row count instead; --repeats times"
     )
-    load = bench.add_argument_group("many clients at a server, instead")
-    load.add_argument("--clients", type=int, metavar="N", help="so many clients at once")
-    load.add_argument("--seconds", type=float, default=60, metavar="S", help="for so long")
+    load = bench.add_argument_group("load test instead")
+    load.add_argument("--clients", type=int, metavar="N", help="concurrent clients")
+    load.add_argument("--seconds", type=float, default=60, metavar="S", help="duration")
     load.add_argument("--max-tokens", type=int, default=8, metavar="N", help="of each summary")
     load.add_argument("--url", help="a server that runs already; default: one is started")
     bench.set_defaults(handler=bench_command)

@@ -41,7 +41,8 @@ def gguf_files(pair: str, progress: Progress) -> tuple[Path, Path]:
     for weights in found:
         if not weights.is_gguf or weights.without_layers:
             raise SidecarError(
-                f"--llama-cpp needs two GGUF files, and {weights.name} is none; take --pair coder."
+                f"--llama-cpp needs two GGUF files, but {weights.name} is not one; "
+                "use --pair coder."
             )
     return found[0].path, found[1].path
 

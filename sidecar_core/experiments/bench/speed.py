@@ -35,7 +35,7 @@ SHORT = 2
 """Tokens of the call that is taken off: prompt read by both models, nothing else."""
 
 ARTICLE = ASSETS / "examples" / "night-train.txt"
-"""400 words; with the prompt around them about as long as the reference's mean prompt."""
+"""400 words; with the prompt around them about as long as the posts' mean prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +306,6 @@ def table(bench: Bench) -> str:
         f"{result['overlap_share']:.2%} of decoding",
         "tagger caches: "
         + ", ".join(f"{name} {size / 1e6:.2f} MB" for name, size in bench.cache_bytes.items()),
-        f"resident memory behind a run of auto alone: {bench.rss_bytes / 1e9:.2f} GB",
+        f"resident memory after a run of auto alone: {bench.rss_bytes / 1e9:.2f} GB",
     ]
     return "\n".join(lines)

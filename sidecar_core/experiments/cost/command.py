@@ -25,14 +25,14 @@ NOT_WITH_A_PRESET = (
     *("measure", "device_name", "standalone_device", "context_tokens", "masked_tokens", "from_run"),
     *("rent", "idle", "network", "worth", "standalone_rent", "standalone_batch", "share", "hop"),
 )
-"""What would change the reference's table."""
+"""What would change the posts' table."""
 
 
 def register(commands: Any) -> None:
     """Add `cost` to the subparsers."""
     cost = commands.add_parser("cost", help="what tagging costs with the document and without")
     cli.common(cost)
-    cost.add_argument("--preset", choices=["part3"], help="the reference's table")
+    cost.add_argument("--preset", choices=["part3"], help="the posts' table")
     cost.add_argument("--device-name", metavar="NAME", help="A100 (default), H100, T4, …")
     cost.add_argument("--standalone-device", metavar="NAME", help="default: the same")
     cost.add_argument(
@@ -49,13 +49,21 @@ def register(commands: Any) -> None:
         help="recorded runs: lengths of the first, and how long tagging took in all of them",
     )
     cost.add_argument("--batches", type=cli.numbers, metavar="N,N,…")
-    cost.add_argument("--rent", type=float, metavar="USD", help="an hour, instead of the list's")
-    cost.add_argument("--standalone-rent", type=float, metavar="USD", help="an hour, of its own")
+    cost.add_argument(
+        "--rent", type=float, metavar="USD", help="per hour, instead of the list price"
+    )
+    cost.add_argument(
+        "--standalone-rent", type=float, metavar="USD", help="the same for the standalone's machine"
+    )
     cost.add_argument("--standalone-batch", type=int, metavar="N", help="default: the same")
-    cost.add_argument("--share", type=float, help="of the articles that want tags; default 1")
-    cost.add_argument("--hop", type=float, metavar="MS", help="to the standalone and back, in ms")
-    cost.add_argument("--idle", type=float, help="idle share of the standalone's; default 0.3")
-    cost.add_argument("--network", type=float, help="USD for a million lists; default 0.36")
+    cost.add_argument("--share", type=float, help="share of articles that need tags; default 1")
+    cost.add_argument(
+        "--hop", type=float, metavar="MS", help="round trip to the standalone tagger, in ms"
+    )
+    cost.add_argument(
+        "--idle", type=float, help="idle share of the standalone's machine; default 0.3"
+    )
+    cost.add_argument("--network", type=float, help="USD per million lists sent; default 0.36")
     cost.add_argument("--worth", type=float, help="speed-up from which it pays; default 0.05")
     cost.add_argument("--measure", action="store_true", help="time decode steps on this machine")
     cost.add_argument("--steps", type=int, default=7, metavar="N", help="timed for each batch")
@@ -71,7 +79,7 @@ def cost_command(arguments: argparse.Namespace) -> dict[str, Any]:
     for name in NOT_WITH_A_PRESET if arguments.preset else ():
         if (value := getattr(arguments, name)) is not None and value is not False:
             option = "--" + name.replace("_", "-")
-            raise SidecarError(f"--preset is the reference's table; leave {option} or it out.")
+            raise SidecarError(f"--preset cannot be combined with {option}.")
     model = cli.load_engine(arguments).pair.draft if arguments.measure else None
     runs = _runs(arguments.from_run or ())
     scenario = cost.PART3 if arguments.preset else _setup(arguments, model, runs)

@@ -41,11 +41,11 @@ def latency(reports: Sequence[RunReport]) -> dict[str, Any]:
 def _row(report: RunReport) -> dict[str, float]:
     start, end = report.summary_started, report.last_token_seconds
     if start is None or end is None or end <= start:
-        raise SidecarError("A run has no summary whose time is known; take finished ones.")
+        raise SidecarError("A run has no summary whose time is known; use finished ones.")
     row = {"summary": end - start}
     for tagger in TAGGERS:
         finished = report.taggers[tagger].finished
         if finished is None:
-            raise SidecarError("A run has no tags of both taggers; take finished ones.")
+            raise SidecarError("A run has no tags of both taggers; use finished ones.")
         row |= {tagger: finished.seconds, f"{tagger} tokens": finished.prefill_tokens}
     return row

@@ -30,12 +30,12 @@ UTILISATION = 0.5
 """Share of a machine's peak rate that reading a prompt reaches."""
 
 LEAVES_OUT = (
-    "computing: a decode step is taken to be bound by memory, which stops being so at large "
-    "batches and, on a CPU, at small ones",
+    "compute: a decode step is assumed to be memory-bound, which fails at large batches (on a CPU, "
+    "at small ones)",
     "attention's own arithmetic, activations and the launch of kernels",
     "caches that grow while tags are written: their length is that of the last token",
     "memory that a smaller cache frees for larger batches",
-    "what the tagger's steps hold up of the summaries on the same machine",
+    "delays that tagging causes to summaries on the same machine",
 )
 """What the model does not count."""
 
@@ -69,11 +69,11 @@ class Lengths:
         """Those of a finished run with both taggers. Raises SidecarError for another."""
         sidecar, standalone = (report.taggers[t].finished for t in ("sidecar", "standalone"))
         if report.started is None or sidecar is None or standalone is None:
-            raise SidecarError("This run has no tags of both taggers; take a finished one.")
+            raise SidecarError("This run has no tags of both taggers; use a finished one.")
         document = dict(report.started.segments).get("document")
         masking = report.started.settings.get("document_masking")
         if document is None or masking is None:
-            raise SidecarError("This run does not say how long its document was; take another.")
+            raise SidecarError("This run does not say how long its document was; use another.")
         full = sidecar.kv_tokens + (document if masking else 0)
         return cls(
             full=full,
@@ -219,7 +219,7 @@ PART3 = CostSetup(
     device=dataclasses.replace(DEVICES["A100"], bandwidth=2e12),
     lengths=Lengths(full=628, masked=129),
 )
-"""The reference's example: 3.09 GB of weights, 18 MB of cache with the document, 3.7 MB without."""
+"""The posts' example: 3.09 GB of weights, 18 MB of cache with the document, 3.7 MB without."""
 
 
 def as_dict(scenario: CostSetup, table: Sequence[CostRow]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _measured(measured: dict[str, Any]) -> list[str]:
         )
     return [
         "",
-        f"StepTimes here on {measured['device']}, {measured['precision']}, "
+        f"Step times here on {measured['device']}, {measured['precision']}, "
         f"{measured['bandwidth'] / 1e9:.0f} GB/s:",
         columns(rows),
     ]
@@ -81,7 +81,7 @@ def _apart(result: dict[str, Any]) -> list[str]:
         f"The sidecar on {device['name']}, the standalone on {apart['name']} ({apart['rent']:.2f} "
         f"USD an hour, batch {own or 'the same'}, idle {result['idle_share']:.0%}, "
         f"{1000 * result['hop_seconds']:g} ms away); {result['share_with_tags']:.0%} of the "
-        "articles want tags:",
+        "articles need tags:",
         columns(rows),
         "",
     ]

@@ -36,7 +36,7 @@ def register(commands: Any) -> None:
     )
     judge.add_argument("--task", default="hashtags")
     judge.add_argument(
-        "--planted", action="store_true", help="first ask the judge what has a known answer"
+        "--planted", action="store_true", help="first test the judge on known answers"
     )
     judge.set_defaults(handler=judge_command)
 

@@ -43,7 +43,7 @@ FORMAT = 2
 """Part of the key: a change of what is compared leaves older lines aside."""
 
 PUBLISHED = {"comparisons": 100, "ties": 86, "decided": [9, 5]}
-"""The reference's figures for its big pair."""
+"""The posts' figures for their big pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,12 @@ def _compare_one(
         report.add(event)
         match event:
             case PrefillProgress():
-                stage = f"the {event.model} reads"
+                stage = f"reading the article ({event.model})"
                 yield Step(document.id, stage, event.done, event.total)
             case TokenEvent():
-                yield Step(document.id, "summary", report.emitted, settings.max_tokens)
+                yield Step(document.id, "writing the summary", report.emitted, settings.max_tokens)
             case TagText() | SummaryFinished():
-                yield Step(document.id, "tags", 0, 1)
+                yield Step(document.id, "writing tags", 0, 1)
     for tagger in report.taggers.values():
         if tagger.skipped:
             raise SidecarError(tagger.skipped)
@@ -171,7 +171,7 @@ def _compare_one(
     if report.finished is None or report.finished.reason == "cancelled" or None in done:
         return None
     sidecar, standalone = (finished.tags for finished in done if finished)
-    yield Step(document.id, f"{judge.name} judges", 0, 1)
+    yield Step(document.id, f"judging ({judge.name})", 0, 1)
     found, verdicts = compare(judge, report.text, sidecar, standalone)
     return Comparison(
         key,

@@ -24,7 +24,7 @@ def judge_text(result: dict[str, Any]) -> str:
             f"({result['identical_lists']} of identical lists), the sidecar wins "
             f"{result['sidecar_wins']}, the standalone {result['standalone_wins']}; "
             f"sign test p = {result['p_value']:.3g}",
-            f"published: {published['ties']} ties of {published['comparisons']}, the rest "
+            f"the posts: {published['ties']} ties of {published['comparisons']}, the rest "
             f"{published['decided'][0]} to {published['decided'][1]}",
             f"the judge's answers: {bias['first']} for the first list, {bias['second']} for the "
             f"second, {bias['tie']} ties (p of no bias {bias['p_value']:.3g}); both orders agreed "

@@ -29,9 +29,7 @@ def register(commands: Any) -> None:
         "--samples", type=int, metavar="N", help="default 60 for one article, 8 each for several"
     )
     leak.add_argument("--temperature", type=float, default=0.7, metavar="T")
-    leak.add_argument(
-        "--watch", default="", metavar="WORD", help="a fact to count, whatever its spelling"
-    )
+    leak.add_argument("--watch", default="", metavar="WORD", help="a word to count in any spelling")
     leak.add_argument("--summary", type=Path, metavar="FILE", help="the summary to be tagged")
     leak.add_argument("--conditions", metavar="NAMES", help="default: all, comma-separated")
     leak.add_argument("--task", default="hashtags")
@@ -117,6 +115,6 @@ def cue_command(arguments: argparse.Namespace) -> dict[str, Any]:
     skipped = [*corpus.skipped, *(e for e in events if isinstance(e, Skipped))]
     found = [event for event in events if isinstance(event, Continued)]
     if not found:
-        raise nothing_came(skipped, "gone on with")
+        raise nothing_came(skipped, "continued")
     result = pool_continued(found, skipped) | about(engine, corpus, arguments)
     return shown(result, tables.cue_text, arguments)

@@ -1,7 +1,7 @@
 """The leak test's settings, samples and counts, apart from what makes them (`leak`).
 
 A sample leaks when one of its tags has a word that stands only in the document (`grounding`). A
-watched fact is counted whatever its spelling.
+watched word is counted in any spelling.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class LeakSettings:
-    """`watch` is a fact to count whatever its spelling, "" for none. At temperature 0 all lists are
+    """`watch` is a word to count in any spelling, "" for none. At temperature 0 all lists are
     the same, so there is only one sample."""
 
     samples: int = 60
@@ -62,12 +62,12 @@ class LeakSettings:
             )
         if len(self.watch) > MAX_WATCH:
             raise SidecarError(
-                f"The fact to watch has {len(self.watch):,} characters; the limit is {MAX_WATCH}. "
+                f"The word to watch has {len(self.watch):,} characters; the limit is {MAX_WATCH}. "
                 "Type a word or a name."
             )
         if has_half_characters(self.watch):
             raise SidecarError(
-                "The fact to watch holds half a character (a lone surrogate); type it again."
+                "The word to watch contains half a character (a lone surrogate); type it again."
             )
         if self.watch and not tokens(self.watch):
             raise SidecarError("The word to watch has no letters or digits; type a word.")
@@ -132,11 +132,11 @@ class LeakReport:
         return self._samples(condition, lambda tag: self.place(tag).place == "document")
 
     def watched(self, condition: str) -> Count:
-        """Samples with at least one tag that names the watched fact."""
+        """Samples with at least one tag that names the watched word."""
         return self._samples(condition, self.names)
 
     def names(self, tag: str) -> bool:
-        """Whether `tag` names the watched fact. The summary must be known."""
+        """Whether `tag` names the watched word. The summary must be known."""
         if tag not in self._named:
             assert self.forced is not None
             self._named[tag] = bool(self.watch) and names(

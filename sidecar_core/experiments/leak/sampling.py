@@ -7,7 +7,7 @@ each condition:
 - `masked`: the document's columns are left out, as the page does it;
 - `recomputed`: left out, and all that stood behind them (instruction, suffix, chat tail, summary)
   was read again without them. Masking alone leaves an indirect path: the summary's own keys and
-  values were computed with the document in sight. Here it is cut, so that no tag can depend on the
+  values were computed with the document attended. Here it is cut, so that no tag can depend on the
   document at all: what still seems to leak is what the model knew or guessed;
 - `standalone`: the same weights, given the summary afresh.
 
@@ -123,7 +123,7 @@ def _sample(
     stop: Callable[[], bool],
 ) -> Iterator[Step | Sampled]:
     name, task, pair = forced.document.id, get_task(settings.task), engine.pair
-    stage = "the draft reads the article"
+    stage = "reading the article (draft)"
     prefix = yield from prefix_cache(engine, pair.draft, prompt, stage, name, stop)
     writer = BatchWriter(
         model=pair.draft,
@@ -138,7 +138,7 @@ def _sample(
     for number, condition in enumerate(CONDITIONS):
         if condition not in settings.conditions:
             continue
-        stage = f"samples are written: {condition}"
+        stage = f"writing tag lists: {condition}"
         yield Step(name, stage, 0, settings.samples, condition)
         done = 0
         seed = settings.seed * len(CONDITIONS) + number

@@ -1,7 +1,7 @@
 """What the cue is for: what the draft writes behind the summary when nothing opens a tag list.
 
 The tagger starts as the sidecar does, but its first token is left to the draft: the last token of
-the summary is read again with the suffix in sight, and what follows is one greedy text for each
+the summary is read again with the suffix visible, and what follows is one greedy text for each
 article. It ends at once, opens a list of hashtags, or goes on (with the summary, or talk).
 """
 
@@ -93,9 +93,9 @@ def _of_one(
     forced = yield from own_summary(engine, document, records, stop)
     ids = [token for token in forced.ids if token not in engine.stop_ids]
     if len(ids) < 2:
-        raise SidecarError("its summary is too short to be gone on with")
+        raise SidecarError("its summary is too short to continue")
     prefix = yield from prefix_cache(
-        engine, pair.draft, prompt, "the draft reads the article", document.id, stop
+        engine, pair.draft, prompt, "reading the article (draft)", document.id, stop
     )
     openings = Openings(
         engine, prompt, prefix, replace(forced, ids=tuple(ids[:-1])), HASHTAGS.suffix, stop
@@ -110,7 +110,7 @@ def _of_one(
         stop_ids=engine.stop_ids,
     )
     for condition in CONDITIONS:
-        yield Step(document.id, f"goes on without a cue: {condition}", 0, 1, condition)
+        yield Step(document.id, f"continuing without a cue: {condition}", 0, 1, condition)
         for ended in writer.write(openings.open(condition), 1, 0):
             for sample in ended:
                 yield Continued(document.id, condition, sample.text)

@@ -78,7 +78,7 @@ class AlphaLab:
         )
         self.loaded = html("", elem_id="lab-loaded")
         self.limit = gr.Slider(
-            1, MAX_ARTICLES, value=30, step=1, label="Most articles", elem_id="lab-limit"
+            1, MAX_ARTICLES, value=30, step=1, label="Articles, at most", elem_id="lab-limit"
         )
         self.compared = gr.Radio(
             [("what the draft sees", "conditions"), ("length of the masked suffix", "lengths")],

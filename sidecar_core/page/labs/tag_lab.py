@@ -44,7 +44,7 @@ EMPTY = '<p class="quiet">Press Sample. Rates appear while the tag lists are wri
 SAVE = "(t) => sidecarPage.save('leak.json', t)"
 
 TAGGER = "Qwen2.5-1.5B-Instruct"
-"""The tagger of the published cost table."""
+"""The tagger of the posts' cost table."""
 
 
 def build_tag_lab(host: ModelHost, article: Any, session: Any) -> TagLab:
@@ -113,7 +113,7 @@ class TagLab:
             self.precision = gr.Dropdown(list(BYTES), value="bf16", label="Precision", min_width=90)
             self.device = gr.Dropdown(list(DEVICES), value="A100", label="Machine", min_width=90)
         with gr.Row(elem_classes="pair"):
-            self.rent = gr.Number(DEVICES["A100"].rent, label="Its price, $ per hour", min_width=90)
+            self.rent = gr.Number(DEVICES["A100"].rent, label="Machine price, $/hour", min_width=90)
             self.apart = gr.Dropdown(
                 list(DEVICES), value="A100", label="Standalone's machine", min_width=90
             )

@@ -19,7 +19,7 @@ from sidecar_core.view.labs.lab_parts import fill, folded, progress, table, whis
 from sidecar_core.view.render import attribute, text
 
 MARKS = {"small": "▲", "big": "◆"}
-"""The mark of each published pair."""
+"""The mark of each of the posts' pairs."""
 
 Interval = Sequence[float] | None
 
@@ -122,13 +122,13 @@ def _interval(interval: Interval, at: Callable[[float], float]) -> str:
 
 
 def _mark(pair: str, left: float, value: str) -> str:
-    title = attribute(f"published, {PUBLISHED[pair].models}: {value}")
+    title = attribute(f"the posts, {PUBLISHED[pair].models}: {value}")
     return f'<i class="mark {pair}" style="left:{left:.2f}%" title="{title}">{MARKS[pair]}</i>'
 
 
 def _legend() -> str:
     pairs = "".join(
-        f'<li><i class="mark {name}">{MARKS[name]}</i> published, {text(pair.models)}</li>'
+        f'<li><i class="mark {name}">{MARKS[name]}</i> the posts, {text(pair.models)}</li>'
         for name, pair in PUBLISHED.items()
     )
     return (
@@ -141,7 +141,7 @@ def _legend() -> str:
 
 
 def cost_chart(lengths: Mapping[str, Mapping[str, Any]]) -> str:
-    """Position cost by suffix length: ours with intervals, and the published lines.
+    """Position cost by suffix length: ours with intervals, and the posts' lines.
 
     `lengths` is that of a pooled sweep. The lengths are drawn at equal distances.
     """
@@ -170,7 +170,7 @@ def cost_chart(lengths: Mapping[str, Mapping[str, Any]]) -> str:
     svg = "".join(path(line, pair) for pair, line in lines.items()) + path(ours, "ours")
     marks = "".join(
         f'<i class="mark {pair}" style="left:{x(n):.2f}%;bottom:{y(v):.2f}%" '
-        f'title="{attribute(f"published, {PUBLISHED[pair].models}: {signed(v)}")}">'
+        f'title="{attribute(f"the posts, {PUBLISHED[pair].models}: {signed(v)}")}">'
         f"{MARKS[pair]}</i>"
         for pair, line in lines.items()
         for n, v in line.items()
@@ -195,7 +195,7 @@ def cost_chart(lengths: Mapping[str, Mapping[str, Any]]) -> str:
         f'<div class="lab-plot"><div class="lab-zero" style="bottom:{y(0):.2f}%"><span>0</span>'
         f'</div>{grid}<svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">'
         f'{svg}</svg>{marks}</div><div class="lab-ticks">{ticks}</div>'
-        '<p class="lab-axis">tokens of the masked suffix; up: α lost to the shifted positions</p>'
+        '<p class="lab-axis">masked suffix, tokens; height: α lost to shifted positions</p>'
         f"</div>{_legend()}"
     )
 
@@ -252,7 +252,7 @@ def tables(result: Mapping[str, Any]) -> str:
         ("95 %", "over articles, Student's t"),
         ("same top token", "how often draft and target have the same likeliest token"),
         ("tokens/pass", f"expected at temperature 1 and γ = {result['gamma']}, by the closed form"),
-        ("at temp. 0", "tokens per pass of the greedy run, replayed block by block"),
+        ("at temp. 0", "tokens per pass of the greedy run, replayed round by round"),
     ]
     depth = [
         [f"{band['from']}–{band['to']}", str(band["positions"])]
@@ -275,7 +275,7 @@ def tables(result: Mapping[str, Any]) -> str:
             "α by position in the summary",
             table([("position", ""), ("tokens", ""), *plain], depth),
         )
-        + folded("α by place in the draft block", table([("place", ""), *plain], places))
+        + folded("α by place in the round", table([("place", ""), *plain], places))
         + folded(
             f"Articles ({len(articles)})",
             table([("article", ""), ("tokens", "of the summary"), *plain], articles),
@@ -284,7 +284,7 @@ def tables(result: Mapping[str, Any]) -> str:
 
 
 def cost_table(lengths: Mapping[str, Mapping[str, Any]]) -> str:
-    """A sweep in figures, with the published costs."""
+    """A sweep in figures, with the posts' costs."""
     rows = [
         [
             n,
@@ -298,7 +298,7 @@ def cost_table(lengths: Mapping[str, Mapping[str, Any]]) -> str:
     ]
     heads = [("tokens", "of the suffix"), ("identical", ""), ("masked", ""), ("cost", ""),
              ("95 %", "over articles, Student's t")]  # fmt: skip
-    heads += [(f"{name}, published", pair.models) for name, pair in PUBLISHED.items()]
+    heads += [(f"{name}, the posts", pair.models) for name, pair in PUBLISHED.items()]
     return table(heads, rows)
 
 

@@ -74,11 +74,11 @@ def test_without_json_there_is_a_table(capsys):
         (["cost", "--pair", "big", "--share", "0"], "The share is 0"),
         (["cost", "--pair", "big", "--hop", "-1"], "The hop takes"),
         (["cost", "--pair", "big", "--standalone-batch", "0"], "Batch sizes"),
-        (["cost", "--preset", "part3", "--share", "1"], "leave --share"),
-        (["cost", "--preset", "part3", "--measure"], "leave --measure"),
-        (["cost", "--preset", "part3", "--context-tokens", "0"], "leave --context-tokens"),
-        (["cost", "--preset", "part3", "--device-name", "A100"], "leave --device-name"),
-        (["cost", "--preset", "part3", "--idle", "0"], "leave --idle"),
+        (["cost", "--preset", "part3", "--share", "1"], "combined with --share"),
+        (["cost", "--preset", "part3", "--measure"], "combined with --measure"),
+        (["cost", "--preset", "part3", "--context-tokens", "0"], "combined with --context-tokens"),
+        (["cost", "--preset", "part3", "--device-name", "A100"], "combined with --device-name"),
+        (["cost", "--preset", "part3", "--idle", "0"], "combined with --idle"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(

@@ -110,7 +110,7 @@ def test_the_cost_chart_shows_our_line_and_the_published_ones(host):
     html = figures.cost_chart(result["lengths"])
     assert html.count("<polyline") == 3
     assert html.count('class="dot"') == 5
-    assert "published, Qwen2.5-Instruct 7B with 1.5B: -0.0099" in html
+    assert "the posts, Qwen2.5-Instruct 7B with 1.5B: -0.0099" in html
     table = figures.cost_table(result["lengths"])
     assert f"{result['lengths']['400']['cost']:+.4f}" in table
     assert "+0.0150" in table
@@ -238,7 +238,7 @@ def test_work_ends_before_its_place_at_the_models_is_given_up(host, monkeypatch)
 
     def work(*_: Any, **__: Any) -> Iterator[Step]:
         try:
-            yield Step("one", "the target reads the article", 1, 2)
+            yield Step("one", "reading the article (target)", 1, 2)
         finally:
             places.append(len(host.queue))
 

@@ -201,7 +201,7 @@ def test_work_ends_before_its_place_at_the_models_is_given_up(host, monkeypatch)
 
     def work(*_: Any, **__: Any) -> Iterator[Step]:
         try:
-            yield Step("one", "the draft reads the article", 1, 2)
+            yield Step("one", "reading the article (draft)", 1, 2)
         finally:
             places.append(len(host.queue))
 
