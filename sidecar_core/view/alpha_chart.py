@@ -83,8 +83,10 @@ def two_alphas(left: tuple[str, Rounds], right: tuple[str, Rounds]) -> go.Figure
     _line(figure, left[1], color=BLUE, width=2.5)
     _line(figure, right[1], color=VERMILION, width=2.5, dash="dash")
     low, high = _span([alpha for _, rounds in (left, right) for _, alpha in alphas(rounds)])
-    ends = [(name, found[-1][1]) for name, r in (left, right) if (found := alphas(r))]
-    _names(figure, ends, low, high)
+    drawn = [(run, color) for run, color in ((left, BLUE), (right, VERMILION)) if alphas(run[1])]
+    ends = [(name, alphas(rounds)[-1][1]) for (name, rounds), _ in drawn]
+    colors = [color for _, color in drawn]
+    _names(figure, ends, low, high, colors)
     _layout(figure, [left[1], right[1]], low, high)
     return figure
 
@@ -143,11 +145,18 @@ def _line(
     )
 
 
-def _names(figure: go.Figure, ends: Sequence[tuple[str, float]], low: float, high: float) -> None:
+def _names(
+    figure: go.Figure,
+    ends: Sequence[tuple[str, float]],
+    low: float,
+    high: float,
+    colors: Sequence[str] = (BLUE,),
+) -> None:
     """Each line's last value and name at its height, moved apart where they would overlap. The
-    current run is the last one."""
+    current run is the last one; `colors` are those of the last lines, the others are grey."""
     height = (HEIGHT - TOP - BOTTOM) * UPPER * (1 - GAP)
     chosen = [*ends[:-1][-MAX_NAMES:], *ends[-1:]]
+    shades = [*[GREY] * len(chosen), *colors]
     own = [height * (alpha - low) / (high - low) for _, alpha in chosen]
     order = sorted(range(len(chosen)), key=lambda n: -own[n])
     places: dict[int, float] = {}
@@ -169,7 +178,7 @@ def _names(figure: go.Figure, ends: Sequence[tuple[str, float]], low: float, hig
             yshift=places[n] - own[n],
             text=f" {alpha:.3f} {text(name)}",
             showarrow=False,
-            font={"color": BLUE if n == len(chosen) - 1 else GREY},
+            font={"color": shades[n - len(chosen)]},
         )
 
 

@@ -115,8 +115,9 @@ def test_a_browser_plays_two_of_the_tabs_runs_in_step(visit: Any, served: Served
     tab.run("#scenario-suffix-visible")
     tab.run("#scenario-document-attended")
     tab.page.get_by_role("tab", name="Side by side").click()
-    tab.page.click("#pair-right input")
-    tab.page.get_by_role("option", name="Run 2").click()
+    for side, name in (("left", "Run 1"), ("right", "Run 2")):
+        tab.page.click(f"#pair-{side} input")
+        tab.page.locator(f"#pair-{side}").get_by_role("option", name=name).click()
     tab.page.click("#pair-player button:has-text('round ›')")
     tab.page.wait_for_selector("#pair-line :text('Round 1 of 2.')")
     tab.page.click("#pair-player button:has-text('Play')")

@@ -7,6 +7,7 @@ import dataclasses
 from sidecar_core.events import RoundStarted
 from sidecar_core.recording import Recording, record
 from sidecar_core.settings import RunSettings
+from sidecar_core.view.alpha_chart import BLUE, VERMILION
 from sidecar_core.view.side_by_side import SECONDS, TwoRuns, TwoViews, play, step, view
 from tests.runs import HOSTILE, one_round, started, whole_run
 
@@ -49,7 +50,9 @@ def test_a_step_shows_as_many_rounds_of_each() -> None:
         seen = step(two, 1)
         assert [len(trace.x) for trace in seen.chart.data] == [n, n]
         assert [e.round for e in two.events(two.left) if isinstance(e, RoundStarted)] == [*range(n)]
-    assert step(two, -1).line == "Round 1 of 2."
+    names = step(two, -1)
+    assert names.line == "Round 1 of 2."
+    assert [note.font.color for note in names.chart.layout.annotations] == [BLUE, VERMILION]
 
 
 def test_the_shorter_run_waits() -> None:
